@@ -1,0 +1,103 @@
+// moe/experts/experts.h — the routed experts of one layer behind one interface, whatever computes them.
+//
+//   y[t] += Σ_a weight[t, a] * W_down_e( silu(W_gate_e x[t]) * (W_up_e x[t]) ),   e = ids[t, a]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/threads.h"
+#include "dist/comm.h"
+#include "moe/routing/routing.h"
+#include "numerics/weight.h"
+#include "tensor/device_info.h"
+#include "tensor/numerics_class.h"
+#include "tensor/view.h"
+
+namespace octet {
+
+/// Dimensions of an expert layer.
+struct MoeShape {
+  int64_t num_tokens = 1;                                            // T
+  int64_t hidden = 0;                                                // H
+  int64_t expert_width = 0;                                          // I
+  int32_t num_experts = 0;                                           // E  in the whole model, not on this rank
+  int32_t top_k = 0;                                                 // A
+  constexpr int64_t num_rows() const { return num_tokens * top_k; }  // R
+};
+
+enum class Activation : uint8_t { silu };
+
+/// Everything that selection may depend on, besides the device. Plain data; knows no model and no options.
+struct MoeProblem {
+  MoeShape shape;
+  WeightFormat gate_up;
+  WeightFormat down;
+  Activation activation = Activation::silu;
+  NumericsClass numerics = NumericsClass::exact16;
+  RankLayout ranks;
+};
+
+/// Weights of the experts that this rank holds, in canonical form; entry i belongs to expert ids[i].
+struct ExpertWeights {
+  std::vector<ExpertId> ids;     // ascending; the whole model on a single rank
+  std::vector<WeightView> gate;  // [I, H] each
+  std::vector<WeightView> up;    // [I, H]
+  std::vector<WeightView> down;  // [H, I]
+};
+
+/// Memory that a backend keeps beside the checkpoint, by name: a line of the memory plan.
+struct PackedWeights {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+/// A backend bound to one layer's weights.
+class ExpertLayer {
+ public:
+  virtual ~ExpertLayer() = default;
+  /// Scratch that run() needs for up to num_tokens tokens.
+  virtual int64_t workspace_bytes(int64_t num_tokens) const = 0;
+  /// Adds this rank's experts' part into y. x [T, H], y [T, H]; table ids of other ranks' experts are passed over.
+  /// workspace is at least workspace_bytes(T), aligned to 64 bytes. A token's result does not depend on the others.
+  virtual void run(const RoutingTable& table, View2<const float> x, View2<float> y, std::span<std::byte> workspace,
+                   ThreadPool& threads) const = 0;
+};
+
+struct ExpertBackendEntry {
+  std::string_view name;
+  /// nullopt: can run. Pure.
+  std::optional<Refusal> (*refuse)(const MoeProblem&, const DeviceInfo&);
+  /// Lower bound in microseconds for one layer; only for ordering. Pure.
+  double (*predicted_us)(const MoeProblem&, const DeviceInfo&);
+  /// What make() will allocate beside the checkpoint, in bytes for one layer. Pure.
+  PackedWeights (*packed)(const MoeProblem&);
+  std::unique_ptr<ExpertLayer> (*make)(const MoeProblem&, const DeviceInfo&, ExpertWeights);
+};
+
+/// Every expert backend there is, in table order (moe/experts/registry.cpp).
+std::span<const ExpertBackendEntry> expert_backends();
+
+/// One row of the selection table for a problem.
+struct BackendCandidate {
+  const ExpertBackendEntry* entry = nullptr;
+  std::optional<Refusal> refusal;
+  double bound_us = 0;
+};
+
+/// All candidates for a problem in table order. Pure: no environment, no device query.
+std::vector<BackendCandidate> list_expert_backends(const MoeProblem& problem, const DeviceInfo& device);
+
+/// The backend to use: `forced` (a name or an alias of docs/backends.md) if not empty and not "auto", otherwise the
+/// candidate with the smallest bound, table order on ties.
+/// Throws Error(unsupported) with every candidate's reason if none can run, or if the forced one is unknown or refused.
+const ExpertBackendEntry& choose_expert_backend(const MoeProblem& problem, const DeviceInfo& device,
+                                                std::string_view forced);
+
+}  // namespace octet
