@@ -16,7 +16,7 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 }  // namespace
 
-void Buffer::Free::operator()(std::byte* p) const {
+void detail::FreeBuffer::operator()(std::byte* p) const {
   if (mapped_bytes > 0) {
     ::munmap(p, static_cast<size_t>(mapped_bytes));
   } else {
@@ -33,14 +33,14 @@ Buffer::Buffer(int64_t bytes) : bytes_(bytes) {
       fail(ErrorCode::no_memory, "could not get ", bytes,
            " bytes of memory; lower --context-length or --max-running-requests");
     ::madvise(p, static_cast<size_t>(mapped), MADV_HUGEPAGE);  // advice: the kernel may decline
-    data_ = {static_cast<std::byte*>(p), Free{mapped}};
+    data_ = {static_cast<std::byte*>(p), detail::FreeBuffer{mapped}};
     return;
   }
   const auto size = static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), kAlignment));
   void* p = std::aligned_alloc(kAlignment, size);
   if (p == nullptr) fail(ErrorCode::no_memory, "could not get ", bytes, " bytes of memory");
   std::memset(p, 0, size);
-  data_ = {static_cast<std::byte*>(p), Free{0}};
+  data_ = {static_cast<std::byte*>(p), detail::FreeBuffer{0}};
 }
 
 std::byte* Arena::take_bytes(int64_t bytes) {

@@ -11,6 +11,13 @@
 
 namespace octet {
 
+namespace detail {
+struct FreeBuffer {
+  int64_t mapped_bytes = 0;  // 0: from aligned_alloc
+  void operator()(std::byte* p) const;
+};
+}  // namespace detail
+
 /// Zero-initialised memory, aligned to 64 bytes (2 MiB, with huge pages asked for, from 4 MiB on).
 class Buffer {
  public:
@@ -25,11 +32,7 @@ class Buffer {
   }
 
  private:
-  struct Free {
-    int64_t mapped_bytes = 0;  // 0: from aligned_alloc
-    void operator()(std::byte* p) const;
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<std::byte, detail::FreeBuffer> data_;
   int64_t bytes_ = 0;
 };
 
