@@ -35,9 +35,10 @@ struct RouterOptions {
 /// is_padding  [T], or empty: no row is padding
 /// margins     if not null: for every token the smallest score change that would change its choice, in units of the
 ///             choice score (sigmoid + correction, or softmax probability); infinity for padding
-/// Throws Error(bad_numerics) naming the row if a logit of a row that is not padding is NaN or infinite.
-void route(const RouterOptions& options, View2<const float> logits, std::span<const uint8_t> is_padding,
-           RoutingTable& table, std::vector<float>* margins = nullptr);
+/// Returns     the rows that are not padding but have a NaN or infinite logit; they are left unrouted, like padding,
+///             and the caller fails their requests
+std::vector<int64_t> route(const RouterOptions& options, View2<const float> logits, std::span<const uint8_t> is_padding,
+                           RoutingTable& table, std::vector<float>* margins = nullptr);
 
 /// Experts that occur in the table at least once.
 int64_t distinct_experts(const RoutingTable& table, int32_t num_experts);
