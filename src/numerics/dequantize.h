@@ -19,13 +19,16 @@ float e2m1_value(uint8_t code);
 uint16_t bf16_bits(float x);
 /// Nearest E4M3 of x, ties to even, saturated to +-448; NaN stays NaN.
 uint8_t e4m3_bits(float x);
-/// Nearest E2M1 code of x, ties to the even code, saturated to +-6. NaN is not allowed.
+/// Nearest E2M1 code of x, ties to the even code, saturated to +-6. NaN is not allowed. As in ModelOpt, the sign bit is
+/// set exactly for x < 0: -0 gives code 0, a tiny negative number code 8.
 uint8_t e2m1_code(float x);
 
 /// out[k] = w[row, k] for every column k, in the activation's column order. Every field of WeightFormat is honoured.
 /// row   in [0, N)
-/// out   [K] double, overwritten; exact for FP4 and FP8 formats with float scales.
-/// Cost  one row, no allocation. For reference paths, tests and conversion.
+/// out   [K] double, overwritten. Exact for plain, FP4 and FP8 weights (their products have at most 52 bits), unless
+/// the
+///       global scale divides (then rounded once) or zero points are used.
+/// Cost  one row; allocates only to undo a permutation. For reference paths, tests and conversion.
 void dequantize_row(const WeightView& w, int64_t row, double* out);
 
 /// bias[row] as a float; 0 if there is none.

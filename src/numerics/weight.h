@@ -61,7 +61,7 @@ struct WeightView {
   bool empty() const { return codes == nullptr; }
 };
 
-/// Bytes of codes, scales and bias that one pass over the weight reads.
+/// Bytes of codes, scales, zero points, permutation and bias that one pass over the weight reads.
 int64_t stored_bytes(const WeightView& w);
 
 /// Bits of one code: 4, 8, 16 or 32.
@@ -101,10 +101,11 @@ constexpr int32_t scale_bytes(ScaleType scale) {
 WeightView slice_rows(const WeightView& w, int64_t begin, int64_t count);
 
 /// Columns [begin, begin + count) of w, in place: a row-parallel rank's share (without the bias, which rank 0 adds).
-/// Both must be multiples of format.block_columns and of whole bytes of codes; otherwise throws Error(bad_shape).
+/// Both must be multiples of format.block_columns and of whole bytes of codes, unless the part ends the matrix;
+/// otherwise, and for permuted columns, throws Error(bad_shape).
 WeightView slice_columns(const WeightView& w, int64_t begin, int64_t count);
 
-/// For people: "NVFP4", "BF16", "FP4 with E8M0 scales a 1 x 32 block", ...
+/// For people: "NVFP4", "MXFP4", "BF16", "FP8 with F32 scales a 128 x 128 block", ...
 std::string describe(const WeightFormat& format);
 
 }  // namespace octet
