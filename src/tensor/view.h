@@ -24,8 +24,10 @@ struct View2 {
   View2(T* data_, int64_t rows_, int64_t cols_, int64_t stride_)
       : data(data_), rows(rows_), cols(cols_), stride(stride_) {}
   /// A view of mutable elements is one of constant elements.
-  View2(const View2<std::remove_const_t<T>>& other)  // NOLINT(google-explicit-constructor)
-      requires std::is_const_v<T> : View2(other.data, other.rows, other.cols, other.stride) {}
+  template <class U>
+    requires(std::is_const_v<T> && std::is_same_v<U, std::remove_const_t<T>>)
+  View2(const View2<U>& other)  // NOLINT(google-explicit-constructor)
+      : View2(other.data, other.rows, other.cols, other.stride) {}
 
   T* row(int64_t r) const { return data + r * stride; }
   T& operator()(int64_t r, int64_t c) const { return data[r * stride + c]; }
