@@ -55,3 +55,15 @@ function(octet_test name)
   target_link_libraries(${name}_tests PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   set_property(GLOBAL APPEND PROPERTY OCTET_TEST_PROGRAMS ${name}_tests)
 endfunction()
+
+# octet_test_script(file [SLOW]): a Python test. It is called with the build folder as its argument and ends with the
+# line "N passed, N failed, N skipped"; with SLOW it belongs to the slow suite.
+function(octet_test_script file)
+  cmake_parse_arguments(ARG "SLOW" "" "" ${ARGN})
+  set(suite fast)
+  if(ARG_SLOW)
+    set(suite slow)
+  endif()
+  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set_property(GLOBAL APPEND PROPERTY OCTET_TEST_SCRIPTS "${suite} ${path}")
+endfunction()
