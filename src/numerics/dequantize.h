@@ -26,8 +26,7 @@ uint8_t e2m1_code(float x);
 /// out[k] = w[row, k] for every column k, in the activation's column order. Every field of WeightFormat is honoured.
 /// row   in [0, N)
 /// out   [K] double, overwritten. Exact for plain, FP4 and FP8 weights (their products have at most 52 bits), unless
-/// the
-///       global scale divides (then rounded once) or zero points are used.
+///       the global scale divides (then rounded once) or zero points are used.
 /// Cost  one row; allocates only to undo a permutation. For reference paths, tests and conversion.
 void dequantize_row(const WeightView& w, int64_t row, double* out);
 
