@@ -7,9 +7,9 @@
 namespace octet {
 namespace {
 
-std::vector<std::string> normalized_contents(const std::vector<AddedToken>& tokens, const Normalizer& normalizer) {
+std::vector<std::string> contents_of(const std::vector<AddedToken>& tokens) {
   std::vector<std::string> contents;
-  for (const AddedToken& token : tokens) contents.push_back(normalizer.apply(token.content));
+  for (const AddedToken& token : tokens) contents.push_back(token.content);
   return contents;
 }
 
@@ -65,10 +65,8 @@ std::optional<StringMatcher::Match> StringMatcher::find(std::string_view text, s
   return std::nullopt;
 }
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
-    : tokens_(std::move(tokens)),
-      matcher_(normalized_contents(tokens_, normalizer)),
-      word_character_(R"([\w\u200C\u200D])", "tokenizer") {}
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens)
+    : tokens_(std::move(tokens)), matcher_(contents_of(tokens_)), word_character_(R"([\w\u200C\u200D])", "tokenizer") {}
 
 bool AddedTokens::stands_alone(std::string_view text, const StringMatcher::Match& match, RegexSearch& search) const {
   const std::string_view before = text.substr(0, match.begin);
@@ -85,12 +83,12 @@ bool AddedTokens::stands_alone(std::string_view text, const StringMatcher::Match
 std::vector<TextPart> AddedTokens::split(std::string_view text, bool match_special, RegexSearch& search) const {
   std::vector<TextPart> parts;
   size_t done = 0;
-  // The search goes on behind a match that is not taken, so no shorter token is found inside it.
+  // As in Hugging Face's search, which takes no notice of flags: no shorter token is found inside a match that is not
+  // taken, and one inside the white space that rstrip took is found again.
   for (auto match = matcher_.find(text, 0); match; match = matcher_.find(text, match->end)) {
     const AddedToken& token = tokens_[match->pattern];
     if (token.special && !match_special) continue;
     if (token.single_word && !stands_alone(text, *match, search)) continue;
-    if (match->begin < done) continue;  // begins in the white space that the token before it took
     const size_t begin = token.lstrip ? skip_space_left(text, match->begin, done) : match->begin;
     const size_t end = token.rstrip ? skip_space_right(text, match->end) : match->end;
     if (begin > done) parts.push_back({text.substr(done, begin - done), std::nullopt});

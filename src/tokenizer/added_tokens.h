@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "tokenizer/normalizer.h"
 #include "tokenizer/regex.h"
 
 namespace octet {
@@ -17,7 +16,7 @@ namespace octet {
 /// One entry of "added_tokens" in tokenizer.json.
 struct AddedToken {
   TokenId id;
-  std::string content;
+  std::string content;       // what is searched for: already normalized if `normalized`
   bool single_word = false;  // only where no word character is beside it
   bool lstrip = false;       // takes the white space on its left with it
   bool rstrip = false;       // takes the white space on its right with it
@@ -57,8 +56,7 @@ struct TextPart {
 /// One set of added tokens: those searched in raw text, or those searched in normalized text.
 class AddedTokens {
  public:
-  /// normalizer   applied to the contents before they are searched for; pass Normalizer() for raw text.
-  AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
+  explicit AddedTokens(std::vector<AddedToken> tokens);
 
   /// Cuts `text` (well-formed UTF-8) at its added tokens. With match_special false, special ones are ordinary text.
   std::vector<TextPart> split(std::string_view text, bool match_special, RegexSearch& search) const;

@@ -36,8 +36,8 @@ Tokenizer::Tokenizer(TokenizerParts parts)
       model_(std::move(parts.model)),
       normalizer_(std::move(parts.normalizer)),
       pre_tokenizer_(std::move(parts.pre_tokenizer)),
-      raw_tokens_(with_normalized(parts.added_tokens, false), Normalizer()),
-      normalized_tokens_(with_normalized(parts.added_tokens, true), normalizer_),
+      raw_tokens_(with_normalized(parts.added_tokens, false)),
+      normalized_tokens_(with_normalized(parts.added_tokens, true)),
       prefix_(std::move(parts.prefix)),
       suffix_(std::move(parts.suffix)) {}
 

@@ -75,7 +75,8 @@ AddedToken parse_added_token(const JsonNode& node) {
 }
 
 // An added token may repeat one of the model's, spelled alike; else its id must be free.
-void add_to_vocabulary(const AddedToken& added, const JsonNode& node, std::vector<Vocabulary::Token>& tokens) {
+void add_to_vocabulary(const AddedToken& added, const std::string& normalized, const JsonNode& node,
+                       std::vector<Vocabulary::Token>& tokens) {
   const auto id = static_cast<size_t>(added.id.value);
   if (id >= tokens.size()) tokens.resize(id + 1);
   Vocabulary::Token& token = tokens[id];
@@ -84,18 +85,22 @@ void add_to_vocabulary(const AddedToken& added, const JsonNode& node, std::vecto
       token.kind == Vocabulary::Kind::ordinary && token.bytes == model_token(added.content).bytes;
   if (!is_free && !repeats_model) node.at("id").mismatch("an id that no other token has");
   token.kind = added.special ? Vocabulary::Kind::added_special : Vocabulary::Kind::added;
-  if (is_free) token.bytes = added.content;
+  if (is_free) token.bytes = normalized;
 }
 
-std::vector<AddedToken> parse_added_tokens(const JsonNode& root, std::vector<Vocabulary::Token>& tokens) {
+std::vector<AddedToken> parse_added_tokens(const JsonNode& root, const Normalizer& normalizer,
+                                           std::vector<Vocabulary::Token>& tokens) {
   std::vector<AddedToken> added;
   if (!root.has("added_tokens")) return added;
   const JsonNode list = root.at("added_tokens");
   added.reserve(list.array().size());
   for (size_t i = 0; i < list.array().size(); ++i) {
     const JsonNode node = list.at(i);
-    added.push_back(parse_added_token(node));
-    add_to_vocabulary(added.back(), node, tokens);
+    AddedToken token = parse_added_token(node);
+    const std::string normalized = token.normalized ? normalizer.apply(token.content) : token.content;
+    add_to_vocabulary(token, normalized, node, tokens);
+    token.content = normalized;
+    added.push_back(std::move(token));
   }
   return added;
 }
@@ -175,9 +180,9 @@ TokenizerParts parse_tokenizer_json(std::string_view json, std::string_view wher
   TokenizerParts parts;
   std::vector<Vocabulary::Token> tokens = parse_vocab(model.at("vocab"));
   parts.model = parse_model(model);
-  parts.added_tokens = parse_added_tokens(root, tokens);
-  parts.vocabulary = Vocabulary(std::move(tokens));
   parts.normalizer = parse_normalizer(root);
+  parts.added_tokens = parse_added_tokens(root, parts.normalizer, tokens);
+  parts.vocabulary = Vocabulary(std::move(tokens));
   parts.pre_tokenizer = parse_pre_tokenizer(root);
   parse_post_processor(root, parts);
   check_decoder(root);
