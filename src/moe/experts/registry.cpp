@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "moe/experts/cpu/rows.h"
 #include "moe/experts/experts.h"
 #include "moe/experts/reference/reference.h"
 
@@ -13,6 +14,7 @@ namespace {
 // clang-format off
 constexpr std::array kExpertBackends = {
     // name                            can it run here?            how long, at best?                what does it pack?         build it
+    ExpertBackendEntry{"cpu.rows",     cpu_rows::refuse,           cpu_rows::predicted_us,           cpu_rows::packed,          cpu_rows::make},
     ExpertBackendEntry{"reference",    reference_experts::refuse,  reference_experts::predicted_us,  reference_experts::packed, reference_experts::make},
 };
 

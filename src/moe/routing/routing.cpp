@@ -102,18 +102,32 @@ std::vector<int64_t> route(const RouterOptions& options, View2<const float> logi
     for (size_t e = 0; e < options.correction.size(); ++e) choice[e] += options.correction[e];
     const std::vector<int32_t> chosen =
         choose(options, choice, margins ? &(*margins)[static_cast<size_t>(t)] : nullptr);
+    for (size_t a = 0; a < top_k; ++a) table.ids[static_cast<size_t>(t) * top_k + a] = chosen[a];
+  }
+  weigh(options, logits, table);
+  return bad_rows;
+}
+
+void weigh(const RouterOptions& options, View2<const float> logits, RoutingTable& table) {
+  const auto top_k = static_cast<size_t>(table.top_k);
+  std::vector<float> scores(static_cast<size_t>(options.num_experts));
+  for (int64_t t = 0; t < logits.rows; ++t) {
+    const std::span<const int32_t> ids = std::span(table.ids).subspan(static_cast<size_t>(t) * top_k, top_k);
+    if (ids.empty() || ids.front() < 0) continue;
+    score(options.scoring, logits.row(t), scores);
     double sum = 0;
-    for (const int32_t e : chosen) sum += static_cast<double>(scores[static_cast<size_t>(e)]);
-    const double divisor =
-        options.normalize ? sum + (options.scoring == RouterOptions::Scoring::sigmoid ? 1e-20 : 0) : 1;
+    for (const int32_t e : ids) sum += static_cast<double>(scores[static_cast<size_t>(e)]);
+    if (!options.normalize) {
+      sum = 1;
+    } else if (options.scoring == RouterOptions::Scoring::sigmoid) {
+      sum += 1e-20;  // as published: keeps all-zero scores from dividing by zero
+    }
     for (size_t a = 0; a < top_k; ++a) {
-      const size_t slot = static_cast<size_t>(t) * top_k + a;
-      table.ids[slot] = chosen[a];
-      table.weights[slot] = static_cast<float>(static_cast<double>(scores[static_cast<size_t>(chosen[a])]) / divisor *
-                                               static_cast<double>(options.scale));
+      const double weight = static_cast<double>(scores[static_cast<size_t>(ids[a])]) / sum;
+      table.weights[static_cast<size_t>(t) * top_k + a] =
+          static_cast<float>(weight * static_cast<double>(options.scale));
     }
   }
-  return bad_rows;
 }
 
 int64_t distinct_experts(const RoutingTable& table, int32_t num_experts) {

@@ -40,6 +40,9 @@ struct RouterOptions {
 std::vector<int64_t> route(const RouterOptions& options, View2<const float> logits, std::span<const uint8_t> is_padding,
                            RoutingTable& table, std::vector<float>* margins = nullptr);
 
+/// Recomputes table.weights for the ids that stand in the table, from logits [T, E]; -1 keeps weight 0.
+void weigh(const RouterOptions& options, View2<const float> logits, RoutingTable& table);
+
 /// Experts that occur in the table at least once.
 int64_t distinct_experts(const RoutingTable& table, int32_t num_experts);
 

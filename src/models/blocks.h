@@ -1,0 +1,101 @@
+// models/blocks.h — the parts of a decoder that families share: linear under an account line, SwiGLU, the MoE block,
+// and the walk from a plan to cache rows.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace octet {
+
+/// Rows of the step with their account line, bytes and FLOPs:  y [T, N] = x [T, K] wᵀ.
+View2<float> linear(Runtime& rt, LineId line, View2<const float> x, const WeightView& w);
+void linear(Runtime& rt, LineId line, View2<const float> x, const WeightView& w, View2<float> y);
+
+/// y [T, H] = rms_norm(x).
+View2<float> rms_norm(Runtime& rt, View2<const float> x, std::span<const float> weight, float eps);
+
+/// Normalizes every head of x [T, num_heads * D] in place; weight [D].
+void norm_heads(Runtime& rt, View2<float> x, std::span<const float> weight, float eps);
+
+/// h += x, charged to the norms.
+void add(Runtime& rt, View2<const float> x, View2<float> h);
+
+/// A dense SwiGLU feed-forward:  down( silu(gate x) * (up x) ).
+struct Mlp {
+  WeightView gate;  // [I, H]
+  WeightView up;    // [I, H]
+  WeightView down;  // [H, I]
+};
+
+Mlp load_mlp(WeightTable& table, std::string_view module_class, const std::string& prefix, int64_t hidden,
+             int64_t width);
+
+/// h [T, H] += mlp(x).
+void add_mlp(Runtime& rt, LineId line, const Mlp& mlp, View2<const float> x, View2<float> h);
+
+/// Router, routed experts and shared expert of one layer.
+struct MoeBlock {
+  int32_t layer = 0;
+  WeightView gate;                // [E, H]
+  std::vector<float> correction;  // [E] or empty
+  RouterOptions router;           // its `correction` points to the vector above
+  ExpertWeights weights;
+  std::unique_ptr<ExpertLayer> experts;
+  std::string_view backend;  // its name
+  PackedWeights packed;      // what it keeps beside the checkpoint
+  std::optional<Mlp> shared;
+};
+
+/// Dimensions and names of a family's MoE block.
+struct MoeNames {
+  std::string prefix;            // "model.layers.3.mlp."
+  bool correction_bias = false;  // read gate.e_score_correction_bias
+  int64_t shared_width = 0;      // 0: no shared expert
+};
+
+/// Reads a block's weights. Until bind_experts() it has no backend.
+MoeBlock load_moe(WeightTable& table, int32_t layer, const MoeNames& names, const RouterOptions& router,
+                  const MoeShape& shape);
+
+/// Chooses a backend for the block's experts and binds them to it. After WeightTable::finish(), so that all weights
+/// exist. Throws Error(unsupported) with every backend's reason, or if experts of one layer are stored in different
+/// formats.
+void bind_experts(MoeBlock& block, const MoeShape& shape, const ModelOptions& options);
+
+/// What selection may know of a block.
+MoeProblem moe_problem(const MoeBlock& block, const MoeShape& shape, const ModelOptions& options);
+
+/// h [T, H] += routed experts(x) + shared expert(x). Appends to faults.
+void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<const float> x, View2<float> h,
+             StepObserver* observer, std::vector<RowFault>& faults);
+
+/// Arena bytes of add_moe / add_mlp for T tokens.
+int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens);
+int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens);
+
+/// The plan's sequences with their cache rows in one layer of one group.
+std::vector<AttentionSpan> attention_spans(const StepPlan& plan, const KvCache& cache, int32_t group, int32_t layer);
+
+/// Copies rows [T, width] of the step into the cache.
+void write_cache(std::span<const AttentionSpan> spans, View2<const float> rows);
+
+/// The LM head [V, H]: `lm_head.weight`, or the embedding where the two are tied.
+WeightView load_lm_head(WeightTable& table, const WeightView& embedding, bool tied);
+
+/// Marks the layers of multi-token prediction, which octet knows and does not use.
+void ignore_unused(WeightTable& table, int32_t num_layers);
+
+/// Embedding [T, H], and the end: logits [rows, V] = lm_head(rms_norm(h[logit_rows])).
+View2<float> embed(Runtime& rt, const StepPlan& plan, const WeightView& table);
+void write_logits(Runtime& rt, const StepPlan& plan, View2<const float> h, std::span<const float> norm, float eps,
+                  const WeightView& lm_head, View2<float> logits);
+
+/// Bytes of `rows` x `cols` floats in the arena, alignment included.
+constexpr int64_t arena_floats(int64_t rows, int64_t cols) { return rows * cols * 4 + 64; }
+
+}  // namespace octet
