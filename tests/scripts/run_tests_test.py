@@ -12,7 +12,8 @@ import unittest_line  # noqa: E402
 
 REPORT = '''<testsuites><testsuite name="S">
 <testcase name="Good" classname="S" status="run" result="completed"/>
-<testcase name="Left" classname="S" status="run" result="skipped"><skipped message="a.cpp:1&#x0A;no AVX-512"/></testcase>
+<testcase name="Left" classname="S" status="run" result="skipped">
+<skipped message="a.cpp:1&#x0A;no AVX-512"/></testcase>
 <testcase name="BadOrNot" classname="S" status="run" result="completed">%s</testcase>
 <testcase name="NotChosen" classname="S" status="notrun" result="suppressed"/>
 </testsuite></testsuites>'''
@@ -74,7 +75,8 @@ class RunTests(unittest.TestCase):
         self.assertTrue(output.endswith('\n0 passed, 0 failed, 0 skipped\n'), output)
 
     def test_scripts_are_summed_and_slow_ones_wait_for_the_slow_suite(self):
-        scripts = [('fast', 'print("2 passed, 0 failed, 1 skipped")'), ('slow', 'print("5 passed, 0 failed, 0 skipped")')]
+        scripts = [('fast', 'print("2 passed, 0 failed, 1 skipped")'),
+                   ('slow', 'print("5 passed, 0 failed, 0 skipped")')]
         self.assertTrue(self.run_tests([], scripts)[1].endswith('\n2 passed, 0 failed, 1 skipped\n'))
         self.assertTrue(self.run_tests([], scripts, ['--slow'])[1].endswith('\n5 passed, 0 failed, 0 skipped\n'))
 
