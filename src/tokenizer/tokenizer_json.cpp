@@ -12,6 +12,9 @@ constexpr size_t kMaxAddedTokenBytes = 1024;  // bounds the time that the search
 
 int32_t parse_id(const JsonNode& id) { return static_cast<int32_t>(id.integer_below(kMaxTokens)); }
 
+// The members of an object. Json::items() would copy each key.
+const Json::object_t& entries(const JsonNode& node) { return node.object().get_ref<const Json::object_t&>(); }
+
 // Where member `key` of the object at `node` stands, for messages; built only when needed.
 JsonNode member(const JsonNode& node, const std::string& key, const Json& value) {
   return {value, node.place() + "[\"" + key + "\"]"};
@@ -42,7 +45,7 @@ Vocabulary::Token model_token(const std::string& spelling) {
 // "vocab": {"spelling": id}
 std::vector<Vocabulary::Token> parse_vocab(const JsonNode& vocab) {
   int32_t max_id = -1;
-  for (const auto& [spelling, id] : vocab.object().items()) {
+  for (const auto& [spelling, id] : entries(vocab)) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(kMaxTokens)) {
       parse_id(member(vocab, spelling, id));  // throws
     }
@@ -50,7 +53,7 @@ std::vector<Vocabulary::Token> parse_vocab(const JsonNode& vocab) {
   }
   if (max_id < 0) vocab.mismatch("tokens");
   std::vector<Vocabulary::Token> tokens(static_cast<size_t>(max_id) + 1);
-  for (const auto& [spelling, id] : vocab.object().items()) {
+  for (const auto& [spelling, id] : entries(vocab)) {
     Vocabulary::Token& token = tokens[id.get<size_t>()];
     if (token.kind != Vocabulary::Kind::gap) member(vocab, spelling, id).mismatch("an id that no other token has");
     token = model_token(spelling);
@@ -125,7 +128,7 @@ class Spellings {
  public:
   explicit Spellings(const JsonNode& vocab) {
     ids_.reserve(vocab.object().size());
-    for (const auto& [spelling, id] : vocab.object().items()) ids_.emplace(spelling, TokenId{id.get<int32_t>()});
+    for (const auto& [spelling, id] : entries(vocab)) ids_.emplace(spelling, TokenId{id.get<int32_t>()});
   }
   std::optional<TokenId> find(std::string_view spelling) const {
     const auto found = ids_.find(spelling);

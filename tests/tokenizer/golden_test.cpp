@@ -68,7 +68,8 @@ TEST(PythonTokenizers, EveryTextAndStyleGivesTheSameIdsAndText) {
       const auto ids_or_same = [&](const char* key) { return expected.contains(key) ? ids_of(expected[key]) : ids; };
       EXPECT_EQ(printed(tokenizer.encode(text)), printed(ids));
       EXPECT_EQ(printed(tokenizer.encode(text, {.add_special_tokens = true})), printed(ids_or_same("with_added")));
-      EXPECT_EQ(printed(tokenizer.encode(text, {.match_special_tokens = false})), printed(ids_or_same("special_as_text")));
+      EXPECT_EQ(printed(tokenizer.encode(text, {.match_special_tokens = false})),
+                printed(ids_or_same("special_as_text")));
       const std::string decoded = expected.value("decoded", text);
       const std::string skipping = expected.value("decoded_skipping", decoded);
       EXPECT_EQ(tokenizer.decode(ids), decoded);
