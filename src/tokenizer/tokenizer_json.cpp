@@ -4,21 +4,12 @@
 #include <utility>
 
 #include "tokenizer/byte_level.h"
+#include "tokenizer/tokenizer_document.h"
 
 namespace octet {
 namespace {
 
 constexpr size_t kMaxAddedTokenBytes = 1024;  // bounds the time that the search takes in each place of a text
-
-int32_t parse_id(const JsonNode& id) { return static_cast<int32_t>(id.integer_below(kMaxTokens)); }
-
-// The members of an object. Json::items() would copy each key.
-const Json::object_t& entries(const JsonNode& node) { return node.object().get_ref<const Json::object_t&>(); }
-
-// Where member `key` of the object at `node` stands, for messages; built only when needed.
-JsonNode member(const JsonNode& node, const std::string& key, const Json& value) {
-  return {value, node.place() + "[\"" + key + "\"]"};
-}
 
 // Refuses what would change ids and what byte-level BPE does not use.
 void check_model(const JsonNode& model) {
@@ -42,28 +33,44 @@ Vocabulary::Token model_token(const std::string& spelling) {
   return {from_merges ? *std::move(bytes) : spelling, Vocabulary::Kind::ordinary, from_merges};
 }
 
-// "vocab": {"spelling": id}
-std::vector<Vocabulary::Token> parse_vocab(const JsonNode& vocab) {
-  int32_t max_id = -1;
-  for (const auto& [spelling, id] : entries(vocab)) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(kMaxTokens)) {
-      parse_id(member(vocab, spelling, id));  // throws
+// Ids by spelling, for the merges only: afterwards everything is bytes.
+class Spellings {
+ public:
+  explicit Spellings(const std::vector<TokenizerDocument::VocabEntry>& vocab, const JsonNode& node) {
+    ids_.reserve(vocab.size());
+    for (const auto& entry : vocab) {
+      if (ids_.emplace(entry.spelling, TokenId{entry.id}).second) continue;
+      node.mismatch("each token once, not \"" + entry.spelling + "\" twice");
     }
-    max_id = std::max(max_id, id.get<int32_t>());
   }
-  if (max_id < 0) vocab.mismatch("tokens");
+  std::optional<TokenId> find(std::string_view spelling) const {
+    const auto found = ids_.find(spelling);
+    return found != ids_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  std::unordered_map<std::string_view, TokenId> ids_;
+};
+
+std::vector<Vocabulary::Token> vocabulary_tokens(const std::vector<TokenizerDocument::VocabEntry>& vocab,
+                                                 const JsonNode& node) {
+  if (vocab.empty()) node.mismatch("tokens");
+  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
+  const int32_t max_id = std::max_element(vocab.begin(), vocab.end(), by_id)->id;
   std::vector<Vocabulary::Token> tokens(static_cast<size_t>(max_id) + 1);
-  for (const auto& [spelling, id] : entries(vocab)) {
-    Vocabulary::Token& token = tokens[id.get<size_t>()];
-    if (token.kind != Vocabulary::Kind::gap) member(vocab, spelling, id).mismatch("an id that no other token has");
-    token = model_token(spelling);
+  for (const auto& entry : vocab) {
+    Vocabulary::Token& token = tokens[static_cast<size_t>(entry.id)];
+    if (token.kind != Vocabulary::Kind::gap) {
+      node.mismatch("ids that no other token has, not " + std::to_string(entry.id) + " for \"" + entry.spelling + "\"");
+    }
+    token = model_token(entry.spelling);
   }
   return tokens;
 }
 
 AddedToken parse_added_token(const JsonNode& node) {
   AddedToken token;
-  token.id = TokenId{parse_id(node.at("id"))};
+  token.id = TokenId{static_cast<int32_t>(node.at("id").integer_below(kMaxTokens))};
   token.content = node.at("content").string();
   token.single_word = node.boolean_or("single_word", false);
   token.lstrip = node.boolean_or("lstrip", false);
@@ -108,62 +115,33 @@ std::vector<AddedToken> parse_added_tokens(const JsonNode& root, const Normalize
   return added;
 }
 
-// One entry of "merges": "a b", or ["a", "b"].
-std::pair<std::string_view, std::string_view> merge_sides(const Json& entry, const JsonNode& list, size_t index) {
-  if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
-    return {entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>()};
-  }
-  if (entry.is_string()) {
-    const std::string_view text = entry.get_ref<const std::string&>();
-    const size_t space = text.find(' ');
-    if (space != std::string_view::npos && space == text.rfind(' ')) {
-      return {text.substr(0, space), text.substr(space + 1)};
+MergeTable merge_table(const std::vector<TokenizerDocument::MergeEntry>& entries, const Spellings& spellings,
+                       const JsonNode& node) {
+  MergeTable merges(entries.size());
+  int32_t rank = 0;
+  for (const auto& entry : entries) {
+    const auto left = spellings.find(entry.left);
+    const auto right = spellings.find(entry.right);
+    const auto result = spellings.find(entry.left + entry.right);
+    if (!left || !right || !result) {
+      const Json got = entry.left + " " + entry.right;
+      JsonNode(got, node.place() + "[" + std::to_string(rank) + "]")
+          .mismatch("two tokens of the vocabulary that make a third");
     }
-  }
-  list.at(index).mismatch(R"("a b" or ["a", "b"])");
-}
-
-// Ids by spelling, for the merges only: afterwards everything is bytes.
-class Spellings {
- public:
-  explicit Spellings(const JsonNode& vocab) {
-    ids_.reserve(vocab.object().size());
-    for (const auto& [spelling, id] : entries(vocab)) ids_.emplace(spelling, TokenId{id.get<int32_t>()});
-  }
-  std::optional<TokenId> find(std::string_view spelling) const {
-    const auto found = ids_.find(spelling);
-    return found != ids_.end() ? std::optional(found->second) : std::nullopt;
-  }
-
- private:
-  std::unordered_map<std::string_view, TokenId> ids_;
-};
-
-MergeTable parse_merges(const JsonNode& list, const Spellings& spellings) {
-  const size_t count = list.array().size();
-  MergeTable merges(count);
-  std::string joined;
-  for (size_t rank = 0; rank < count; ++rank) {
-    const auto sides = merge_sides(list.value()[rank], list, rank);
-    joined.assign(sides.first).append(sides.second);
-    const auto left = spellings.find(sides.first);
-    const auto right = spellings.find(sides.second);
-    const auto result = spellings.find(joined);
-    if (!left || !right || !result) list.at(rank).mismatch("two tokens of the vocabulary that make a third");
-    merges.set({*left, *right, *result, static_cast<int32_t>(rank)});
+    merges.set({*left, *right, *result, rank++});
   }
   return merges;
 }
 
-BpeModel parse_model(const JsonNode& model) {
-  const Spellings spellings(model.at("vocab"));
+BpeModel parse_model(const TokenizerDocument& document, const JsonNode& model) {
+  const Spellings spellings(document.vocab, model.at("vocab"));
   BpeModel bpe;
   for (int byte = 0; byte < 256; ++byte) {
     const char as_char = static_cast<char>(static_cast<uint8_t>(byte));
     const auto id = spellings.find(byte_level::spelling_of({&as_char, 1}));
     bpe.byte_ids[static_cast<size_t>(byte)] = id.value_or(TokenId{});
   }
-  bpe.merges = parse_merges(model.at("merges"), spellings);
+  bpe.merges = merge_table(document.merges, spellings, model.at("merges"));
   bpe.ignore_merges = model.boolean_or("ignore_merges", false);
   bpe.fuse_unknown = model.boolean_or("fuse_unk", false);
   if (model.has("unk_token")) {
@@ -176,13 +154,15 @@ BpeModel parse_model(const JsonNode& model) {
 }  // namespace
 
 TokenizerParts parse_tokenizer_json(std::string_view json, std::string_view where) {
-  const Json document = parse_json(json, where, ErrorCode::bad_tokenizer);
-  const JsonNode root(document, std::string(where) + ": ");
+  const TokenizerDocument document = read_tokenizer_document(json, where);
+  const JsonNode root(document.tree, std::string(where) + ": ");
   const JsonNode model = root.at("model");
   check_model(model);
+  model.at("vocab").object();
+  model.at("merges").array();
   TokenizerParts parts;
-  std::vector<Vocabulary::Token> tokens = parse_vocab(model.at("vocab"));
-  parts.model = parse_model(model);
+  std::vector<Vocabulary::Token> tokens = vocabulary_tokens(document.vocab, model.at("vocab"));
+  parts.model = parse_model(document, model);
   parts.normalizer = parse_normalizer(root);
   parts.added_tokens = parse_added_tokens(root, parts.normalizer, tokens);
   parts.vocabulary = Vocabulary(std::move(tokens));
