@@ -132,11 +132,13 @@ void check_size(const Entry& entry, int64_t data_bytes, std::string_view where) 
 
 }  // namespace
 
-std::string describe(DType dtype, const Shape& shape) {
+std::string describe(const Shape& shape) {
   std::ostringstream text;
-  text << to_string(dtype) << ' ' << shape;
+  text << shape;
   return text.str();
 }
+
+std::string describe(DType dtype, const Shape& shape) { return std::string(to_string(dtype)) + " " + describe(shape); }
 
 std::vector<TensorInfo> parse_safetensors(std::span<const std::byte> file, std::string_view where) {
   const std::string_view header = header_text(file, where);

@@ -26,7 +26,8 @@ struct TensorInfo {
   int64_t bytes = 0;
 };
 
-/// For messages: "BF16 [64, 128]".
+/// For messages: "[64, 128]" and "BF16 [64, 128]".
+std::string describe(const Shape& shape);
 std::string describe(DType dtype, const Shape& shape);
 
 /// Finds the tensors in the bytes of a safetensors file, in the order of their data.

@@ -100,9 +100,9 @@ WeightTable::WeightTable(const Checkpoint& checkpoint, int32_t rank, int32_t num
 // Finds, checks and marks one tensor; nullptr, and a line of the report, if it is missing or wrong.
 const CheckpointTensor* WeightTable::take(const std::string& name, const Wanted& wanted) {
   const auto expected = [&] {
-    std::string text(wanted.dtypes);
-    text += describe(DType::u8, wanted.shape).substr(std::string_view("U8").size());
-    return wanted.letters.empty() ? text : text + " " + std::string(wanted.letters);
+    std::string text = std::string(wanted.dtypes) + " " + describe(wanted.shape);
+    if (!wanted.letters.empty()) text += " " + std::string(wanted.letters);
+    return text;
   };
   const CheckpointTensor* tensor = checkpoint_.find(name);
   if (tensor == nullptr) {
