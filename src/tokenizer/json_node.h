@@ -44,7 +44,8 @@ class JsonNode {
 
   [[noreturn]] void mismatch(const std::string& expected) const {
     constexpr size_t kShown = 60;
-    std::string got = value_->is_structured() ? value_->type_name() : value_->dump();
+    // In ASCII, so that a cut leaves no half character.
+    std::string got = value_->is_structured() ? value_->type_name() : value_->dump(-1, ' ', /*ensure_ascii=*/true);
     if (got.size() > kShown) got = got.substr(0, kShown) + "...";
     fail(ErrorCode::bad_tokenizer, place_, ": expected ", expected, ", got ", got,
          "; fetch the file again or check the tool that wrote it");

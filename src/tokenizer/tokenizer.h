@@ -2,9 +2,12 @@
 //
 //   text -> added tokens cut out -> normalized -> split into pieces -> BPE of each piece's bytes -> ids
 //
-// Reads byte-level BPE, which is what the supported model families use; anything else is refused by name. The ids are
-// those of Hugging Face's `tokenizers`, except that characters newer than Unicode 14 may be split differently (their
-// categories come from PCRE2). "truncation" and "padding" of the file are ignored: they serve training.
+// Reads byte-level BPE, which is what the supported model families use; anything else is refused by name.
+// The ids are those of Hugging Face's `tokenizers`, with two exceptions, both for rare characters that are newer than
+// the Unicode tables of one side: categories are those of Unicode 14 here (PCRE2), and combining marks since about
+// Unicode 9 are put in canonical order here (utf8proc), not there. One difference in text: an added token decodes as it
+// is written, even where its characters would also spell bytes ("\u00e9").
+// "truncation" and "padding" of the file are ignored: they serve training.
 #pragma once
 
 #include <cstdint>

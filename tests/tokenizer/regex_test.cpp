@@ -89,5 +89,15 @@ TEST(RegexSearch, EndlessBacktrackingIsAnErrorInTime) {
   }
 }
 
+// Each attempt stays below its limit of steps, but there is one at every byte: quadratic time.
+TEST(RegexSearch, ManySlowAttemptsAreAnErrorInTimeSlow) {
+  const std::string text(500'000, 'a');
+  const Regex regex("[ab]*[bc][cd]", "test");
+  const Stopwatch watch;
+  RegexSearch search(text.size());
+  EXPECT_THROW(search.find(regex, text, 0), Error);
+  EXPECT_LT(watch.seconds(), 20.0);
+}
+
 }  // namespace
 }  // namespace octet
