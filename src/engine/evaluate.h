@@ -15,11 +15,9 @@ struct NllResult {
   double tokens_per_s = 0;
 };
 
-/// Mean negative log-likelihood of every line's "text" after `prefix`, each cut to max_context ids in all; every id but the
-/// first is predicted.
-/// data_path  JSON lines with a string "text" each
-/// prefix     special tokens in it are recognised
-/// Throws Error(bad_file) naming the line.
+/// Mean negative log-likelihood of every line's "text" after `prefix`, each cut to max_context ids in all; every id but
+/// the first is predicted. data_path  JSON lines with a string "text" each prefix     special tokens in it are
+/// recognised Throws Error(bad_file) naming the line.
 NllResult evaluate_nll(Engine& engine, const std::string& data_path, int64_t max_context, const std::string& prefix,
                        const ProgressFn& progress);
 

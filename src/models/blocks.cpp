@@ -154,11 +154,10 @@ RoutingTable route_rows(Runtime& rt, const MoeBlock& block, const StepPlan& plan
                         StepObserver* observer, std::vector<RowFault>& faults) {
   const ScopedLine timed(rt.account, rt.lines.router);
   RoutingTable table;
-  std::vector<float> margins;
-  for (const int64_t row : route(block.router, logits, plan.is_padding, table, observer ? &margins : nullptr)) {
+  for (const int64_t row : route(block.router, logits, plan.is_padding, table)) {
     faults.push_back({row, "layer " + std::to_string(block.layer) + ": the router's logits hold NaN or infinity"});
   }
-  if (observer && observer->routing(block.layer, logits, table, margins)) weigh(block.router, logits, table);
+  if (observer && observer->routing(block.layer, logits, table)) weigh(block.router, logits, table);
   return table;
 }
 
@@ -217,10 +216,8 @@ void write_cache(std::span<const AttentionSpan> spans, View2<const float> rows) 
 }
 
 WeightView load_lm_head(WeightTable& table, const WeightView& embedding, bool tied) {
-  if (tied) {
-    table.ignore("lm_head.weight");  // some writers store the copy all the same
-    return embedding;
-  }
+  // A head that is stored counts, also where the settings call the two tied: transformers 5 reads it so.
+  if (tied && !table.has("lm_head.weight")) return embedding;
   return table.linear("lm_head", embedding.n, embedding.k, {.module_class = "lm head"});
 }
 

@@ -25,6 +25,11 @@ const Json* ConfigReader::find(const std::string& key) const {
 
 bool ConfigReader::has(const std::string& key) const { return find(key) != nullptr; }
 
+bool ConfigReader::is_list(const std::string& key) const {
+  const Json* value = find(key);
+  return value != nullptr && value->is_array();
+}
+
 int64_t ConfigReader::integer(const std::string& key, int64_t low, int64_t high) const {
   const Json* value = find(key);
   if (value == nullptr) refuse(key, "expected a whole number, but the key is missing");

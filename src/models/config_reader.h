@@ -18,6 +18,7 @@ class ConfigReader {
   ConfigReader(const Json& object, std::string where);
 
   bool has(const std::string& key) const;
+  bool is_list(const std::string& key) const;
   /// A whole number in [low, high]. Throws Error(bad_config) if it is missing, of another type or out of range.
   int64_t integer(const std::string& key, int64_t low, int64_t high) const;
   int64_t integer(const std::string& key, int64_t low, int64_t high, int64_t if_missing) const;

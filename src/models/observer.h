@@ -21,15 +21,15 @@ class StepObserver {
   /// Residual stream [T, H] after a layer.
   virtual void hidden(int32_t /*layer*/, View2<const float> /*h*/) {}
 
-  /// Experts chosen in a layer; margins [T] as in route(). May overwrite table.ids: the layer then recomputes the
-  /// weights of the new ids from its own logits. Returns whether it did.
-  virtual bool routing(int32_t /*layer*/, View2<const float> /*logits*/, RoutingTable& /*table*/,
-                       std::span<const float> /*margins*/) {
-    return false;
-  }
+  /// Experts chosen in a layer from logits [T, E]. May overwrite table.ids: the layer then recomputes the weights of
+  /// the new ids from its own logits. Returns whether it did.
+  virtual bool routing(int32_t /*layer*/, View2<const float> /*logits*/, RoutingTable& /*table*/) { return false; }
 
-  /// Keys chosen by a layer's indexer; margins [T] as in select_keys(). May overwrite the selection.
-  virtual void selection(int32_t /*layer*/, KeySelection& /*selection*/, std::span<const float> /*margins*/) {}
+  /// Keys chosen by a layer's indexer from queries q [T, Hi * Di], head weights [T, Hi] and the cached index keys of
+  /// the spans. May overwrite the selection.
+  virtual void selection(int32_t /*layer*/, const KeyIndexer& /*indexer*/, View2<const float> /*q*/,
+                         View2<const float> /*head_weights*/, std::span<const AttentionSpan> /*spans*/,
+                         KeySelection& /*selection*/) {}
 };
 
 }  // namespace octet

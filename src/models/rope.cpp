@@ -21,8 +21,12 @@ std::vector<float> base_frequencies(int64_t width, double theta) {
 }
 
 /// YaRN: high frequencies stay, low ones are divided by the factor, with a linear ramp between (arXiv 2309.00071).
-void apply_yarn(const ConfigReader& scaling, int64_t width, double theta, int64_t max_positions, Rope& rope) {
-  const double original = scaling.number("original_max_position_embeddings", static_cast<double>(max_positions));
+void apply_yarn(const ConfigReader& config, const ConfigReader& scaling, int64_t width, double theta,
+                int64_t max_positions, Rope& rope) {
+  // The key stands inside the scaling settings, or beside them, where it wins.
+  const double original =
+      config.number("original_max_position_embeddings",
+                    scaling.number("original_max_position_embeddings", static_cast<double>(max_positions)));
   const double factor = scaling.number("factor", static_cast<double>(max_positions) / original);
   const double beta_fast = scaling.number("beta_fast", 32), beta_slow = scaling.number("beta_slow", 1);
   if (!(original > 0 && factor > 0 && beta_fast > 0 && beta_slow > 0)) {
@@ -49,7 +53,6 @@ void apply_yarn(const ConfigReader& scaling, int64_t width, double theta, int64_
   rope.attention_factor = mscale != 0 && mscale_all != 0 ? yarn_mscale(factor, mscale) / yarn_mscale(factor, mscale_all)
                                                          : yarn_mscale(factor, 1);
   rope.attention_factor = scaling.number("attention_factor", rope.attention_factor);
-  if (mscale_all != 0) rope.softmax_factor = yarn_mscale(factor, mscale_all) * yarn_mscale(factor, mscale_all);
 }
 
 /// Llama 3.1: wavelengths beyond the original context are stretched, with a smooth step between two bounds.
@@ -69,19 +72,17 @@ void apply_llama3(const ConfigReader& scaling, Rope& rope) {
 }  // namespace
 
 Rope read_rope(const ConfigReader& config, int64_t width, double default_theta, int64_t max_positions) {
-  std::optional<ConfigReader> scaling = config.object("rope_parameters");
-  double theta = config.number("rope_theta", default_theta);
-  if (scaling) {
-    theta = scaling->number("rope_theta", theta);
-  } else {
-    scaling = config.object("rope_scaling");
-  }
+  // As transformers 5 does: the older key replaces the newer one, and the nearer base wins.
+  const std::optional<ConfigReader> scaling =
+      config.has("rope_scaling") ? config.object("rope_scaling") : config.object("rope_parameters");
+  const double outer_theta = config.number("rope_theta", default_theta);
+  const double theta = scaling ? scaling->number("rope_theta", outer_theta) : outer_theta;
   if (theta <= 1) config.refuse("rope_theta", "expected a base above 1, got " + std::to_string(theta));
   Rope rope{.frequencies = base_frequencies(width, theta)};
   if (!scaling) return rope;
   const std::string type = scaling->text("rope_type", scaling->text("type", "default"));
   if (type == "yarn") {
-    apply_yarn(*scaling, width, theta, max_positions, rope);
+    apply_yarn(config, *scaling, width, theta, max_positions, rope);
   } else if (type == "llama3") {
     apply_llama3(*scaling, rope);
   } else if (type == "linear") {
@@ -91,6 +92,10 @@ Rope read_rope(const ConfigReader& config, int64_t width, double default_theta, 
   } else if (type != "default" && type != "dynamic") {
     fail(ErrorCode::unsupported, "config.json: rope_type: expected default, linear, yarn, llama3 or dynamic, got \"",
          type, "\"");
+  }
+  if (const double all_dim = scaling->number("mscale_all_dim", 0); all_dim != 0 && type != "default") {
+    const double m = yarn_mscale(scaling->number("factor"), all_dim);
+    rope.softmax_factor = m * m;
   }
   return rope;
 }

@@ -19,7 +19,7 @@ struct Rope {
   double softmax_factor = 1.0;
 };
 
-/// Reads `rope_parameters`, or the older `rope_theta` and `rope_scaling`; types default, linear, yarn, llama3, and
+/// Reads `rope_parameters`, or the older `rope_scaling` and `rope_theta`; types default, linear, yarn, llama3, and
 /// dynamic, which is default up to max_position_embeddings, the longest context that octet serves. width          d,
 /// even default_theta  the family's own base, used when the file names none Throws Error(bad_config), or
 /// Error(unsupported) naming the types that work.

@@ -7,12 +7,22 @@ namespace {
 
 constexpr int64_t kMaxWidth = int64_t{1} << 24;  // far above any published dimension; keeps products inside int64
 
+/// index_topk_pattern: a string of F and S, or a list of words of which the first letter counts.
+std::string read_pattern(const ConfigReader& c) {
+  if (!c.is_list("index_topk_pattern")) return c.text("index_topk_pattern", "");
+  std::string pattern;
+  for (const std::string& word : c.texts("index_topk_pattern")) {
+    pattern += word.empty() ? '?' : static_cast<char>(word[0] & ~0x20);  // to upper case
+  }
+  return pattern;
+}
+
 /// Which layers own an indexer: the list of names, a pattern of F and S, or every freq-th layer
 /// (model-families.md 6.5).
 std::vector<bool> read_full_indexers(const ConfigReader& c, int32_t num_layers) {
   std::vector<bool> full(static_cast<size_t>(num_layers), true);
   const std::vector<std::string> types = c.texts("indexer_types");
-  const std::string pattern = c.text("index_topk_pattern", "");
+  const std::string pattern = read_pattern(c);
   const int64_t freq = c.integer("index_topk_freq", 1, kMaxWidth, 1);
   const int64_t offset = c.integer("index_skip_topk_offset", -kMaxWidth, kMaxWidth, 2);
   const auto layers = static_cast<size_t>(num_layers);
@@ -60,7 +70,8 @@ std::vector<bool> read_sparse_layers(const ConfigReader& c, int32_t num_layers) 
 }
 
 void read_router(const ConfigReader& c, Config& config) {
-  config.num_experts = static_cast<int32_t>(c.integer("n_routed_experts", 1, 1 << 16));
+  const std::string key = c.has("num_experts") ? "num_experts" : "n_routed_experts";  // two spellings of one key
+  config.num_experts = static_cast<int32_t>(c.integer(key, 1, 1 << 16));
   config.top_k = static_cast<int32_t>(c.integer("num_experts_per_tok", 1, config.num_experts));
   config.shared_experts = static_cast<int32_t>(c.integer("n_shared_experts", 0, 1 << 10, 1));
   config.num_groups = static_cast<int32_t>(c.integer("n_group", 1, config.num_experts, 1));
@@ -73,10 +84,10 @@ void read_router(const ConfigReader& c, Config& config) {
   if (config.top_k > config.num_experts / config.num_groups * config.top_groups) {
     c.refuse("topk_group", "the kept groups hold fewer experts than num_experts_per_tok");
   }
-  for (const auto& [key, expected] : {std::pair{"scoring_func", "sigmoid"}, std::pair{"topk_method", "noaux_tc"}}) {
-    const std::string found = c.text(key, expected);
+  for (const auto& [setting, expected] : {std::pair{"scoring_func", "sigmoid"}, std::pair{"topk_method", "noaux_tc"}}) {
+    const std::string found = c.text(setting, expected);
     if (found != expected) {
-      fail(ErrorCode::unsupported, "config.json: ", key, ": octet reads \"", expected, "\", got \"", found, "\"");
+      fail(ErrorCode::unsupported, "config.json: ", setting, ": octet reads \"", expected, "\", got \"", found, "\"");
     }
   }
 }
@@ -93,14 +104,15 @@ void read_attention(const ConfigReader& c, Config& config) {
   config.index_heads = static_cast<int32_t>(c.integer("index_n_heads", 1, 1 << 16));
   config.index_dim = c.integer("index_head_dim", 2, kMaxWidth);
   config.index_top_k = c.integer("index_topk", 1, kMaxWidth);
-  config.index_interleaved = c.boolean("indexer_rope_interleave", false);
+  // Missing: interleaved, as transformers computes it; some engines take half-split.
+  config.index_interleaved = c.boolean("indexer_rope_interleave", true);
   if (config.rope_width % 2 != 0) c.refuse("qk_rope_head_dim", "expected an even number");
   if (config.rope_width > config.index_dim) c.refuse("index_head_dim", "expected at least qk_rope_head_dim");
   if (config.q_rank == 0) {
     fail(ErrorCode::unsupported, "config.json: q_lora_rank: octet needs a query rank: the indexer reads the low-rank ",
          "query, so a model without one has no such input");
   }
-  config.rope = read_rope(c, config.rope_width, 1e6, config.max_positions);
+  config.rope = read_rope(c, config.rope_width, 1e4, config.max_positions);
 }
 
 }  // namespace

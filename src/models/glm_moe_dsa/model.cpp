@@ -135,10 +135,9 @@ void GlmMoeDsa::select_keys(Runtime& rt, const StepPlan& plan, const KvCache& ca
   write_cache(spans, k);
 
   const KeyIndexer shape{.num_heads = config_.index_heads, .head_dim = config_.index_dim, .top_k = config_.index_top_k};
-  std::vector<float> margins;
   const ScopedLine timed(rt.account, rt.lines.indexer);
-  rt.attention.select_keys(shape, q, w, spans, selection_, observer ? &margins : nullptr);
-  if (observer) observer->selection(index, selection_, margins);
+  rt.attention.select_keys(shape, q, w, spans, selection_, nullptr);
+  if (observer) observer->selection(index, shape, q, w, spans, selection_);
 }
 
 int64_t GlmMoeDsa::activation_bytes(int64_t num_tokens) const {

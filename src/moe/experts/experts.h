@@ -84,6 +84,9 @@ struct ExpertBackendEntry {
 /// Every expert backend there is, in table order (moe/experts/registry.cpp).
 std::span<const ExpertBackendEntry> expert_backends();
 
+/// The backend of that exact name; nullptr if there is none.
+const ExpertBackendEntry* find_expert_backend(std::string_view name);
+
 /// One row of the selection table for a problem.
 struct BackendCandidate {
   const ExpertBackendEntry* entry = nullptr;

@@ -47,6 +47,12 @@ bool selects(std::string_view forced, std::string_view backend) {
 
 std::span<const ExpertBackendEntry> expert_backends() { return kExpertBackends; }
 
+const ExpertBackendEntry* find_expert_backend(std::string_view name) {
+  const auto at = std::find_if(kExpertBackends.begin(), kExpertBackends.end(),
+                               [&](const ExpertBackendEntry& entry) { return entry.name == name; });
+  return at == kExpertBackends.end() ? nullptr : &*at;
+}
+
 std::vector<BackendCandidate> list_expert_backends(const MoeProblem& problem, const DeviceInfo& device) {
   std::vector<BackendCandidate> candidates;
   for (const ExpertBackendEntry& entry : kExpertBackends) {

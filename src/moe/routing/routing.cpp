@@ -61,35 +61,45 @@ float gap(std::span<const float> values, int32_t count) {
          values[static_cast<size_t>(best[static_cast<size_t>(count)])];
 }
 
-/// Chooses experts for one token. `choice` is changed: experts of dropped groups become -infinity.
-std::vector<int32_t> choose(const RouterOptions& options, std::span<float> choice, float* margin) {
-  float closest = kInfinity;
-  if (options.num_groups > 1) {
-    const std::vector<float> values = group_values(options, choice);
-    if (margin) closest = gap(values, options.top_groups) / 2;  // two scores make a group's value
-    std::vector<bool> kept(static_cast<size_t>(options.num_groups), false);
-    for (const int32_t group : largest(values, options.top_groups)) kept[static_cast<size_t>(group)] = true;
-    const int32_t width = options.num_experts / options.num_groups;
-    for (int32_t e = 0; e < options.num_experts; ++e) {
-      if (!kept[static_cast<size_t>(e / width)]) choice[static_cast<size_t>(e)] = -kInfinity;
-    }
+/// -infinity for the experts of all but the best groups.
+void drop_groups(const RouterOptions& options, std::span<float> choice) {
+  if (options.num_groups <= 1) return;
+  std::vector<bool> kept(static_cast<size_t>(options.num_groups), false);
+  for (const int32_t group : largest(group_values(options, choice), options.top_groups)) {
+    kept[static_cast<size_t>(group)] = true;
   }
-  if (margin) *margin = std::min(closest, gap(choice, options.top_k));
-  return largest(choice, options.top_k);
+  const int32_t width = options.num_experts / options.num_groups;
+  for (int32_t e = 0; e < options.num_experts; ++e) {
+    if (!kept[static_cast<size_t>(e / width)]) choice[static_cast<size_t>(e)] = -kInfinity;
+  }
+}
+
+/// score + correction of every expert.
+void choice_values(const RouterOptions& options, const float* logits, std::span<float> choice) {
+  score(options.scoring, logits, choice);
+  for (size_t e = 0; e < options.correction.size(); ++e) choice[e] += options.correction[e];
 }
 
 }  // namespace
 
+float choice_scores(const RouterOptions& options, const float* logits, std::span<float> scores) {
+  choice_values(options, logits, scores);
+  float groups = kInfinity;
+  if (options.num_groups > 1)
+    groups = gap(group_values(options, scores), options.top_groups) / 2;  // sums of two scores
+  drop_groups(options, scores);
+  return std::min(groups, gap(scores, options.top_k));
+}
+
 std::vector<int64_t> route(const RouterOptions& options, View2<const float> logits, std::span<const uint8_t> is_padding,
-                           RoutingTable& table, std::vector<float>* margins) {
+                           RoutingTable& table) {
   OCTET_CHECK(logits.cols == options.num_experts && options.top_k <= options.num_experts);
   const auto top_k = static_cast<size_t>(options.top_k);
   table.top_k = options.top_k;
   table.ids.assign(static_cast<size_t>(logits.rows) * top_k, -1);
   table.weights.assign(static_cast<size_t>(logits.rows) * top_k, 0.0f);
-  if (margins) margins->assign(static_cast<size_t>(logits.rows), kInfinity);
   std::vector<int64_t> bad_rows;
-  std::vector<float> scores(static_cast<size_t>(options.num_experts)), choice(scores.size());
+  std::vector<float> choice(static_cast<size_t>(options.num_experts));
   for (int64_t t = 0; t < logits.rows; ++t) {
     if (!is_padding.empty() && is_padding[static_cast<size_t>(t)]) continue;
     const float* row = logits.row(t);
@@ -97,12 +107,10 @@ std::vector<int64_t> route(const RouterOptions& options, View2<const float> logi
       bad_rows.push_back(t);
       continue;
     }
-    score(options.scoring, row, scores);
-    choice = scores;
-    for (size_t e = 0; e < options.correction.size(); ++e) choice[e] += options.correction[e];
-    const std::vector<int32_t> chosen =
-        choose(options, choice, margins ? &(*margins)[static_cast<size_t>(t)] : nullptr);
-    for (size_t a = 0; a < top_k; ++a) table.ids[static_cast<size_t>(t) * top_k + a] = chosen[a];
+    choice_values(options, row, choice);
+    drop_groups(options, choice);
+    const std::vector<int32_t> chosen = largest(choice, options.top_k);
+    std::copy(chosen.begin(), chosen.end(), table.ids.begin() + t * options.top_k);
   }
   weigh(options, logits, table);
   return bad_rows;

@@ -33,12 +33,14 @@ struct RouterOptions {
 
 /// Fills `table` from logits [T, E]. Equal scores: the lower expert first.
 /// is_padding  [T], or empty: no row is padding
-/// margins     if not null: for every token the smallest score change that would change its choice, in units of the
-///             choice score (sigmoid + correction, or softmax probability); infinity for padding
 /// Returns     the rows that are not padding but have a NaN or infinite logit; they are left unrouted, like padding,
 ///             and the caller fails their requests
 std::vector<int64_t> route(const RouterOptions& options, View2<const float> logits, std::span<const uint8_t> is_padding,
-                           RoutingTable& table, std::vector<float>* margins = nullptr);
+                           RoutingTable& table);
+
+/// What experts are chosen by: score + correction, -infinity in dropped groups. scores [E] is overwritten.
+/// Returns the margin: the smallest change of scores that could change the choice; infinity if none could.
+float choice_scores(const RouterOptions& options, const float* logits, std::span<float> scores);
 
 /// Recomputes table.weights for the ids that stand in the table, from logits [T, E]; -1 keeps weight 0.
 void weigh(const RouterOptions& options, View2<const float> logits, RoutingTable& table);
