@@ -30,7 +30,7 @@ test:  ## installs what is missing, builds, and runs the fast tests
 test-slow: build-tests  ## runs the slow tests; takes minutes
 	@scripts/run_tests --slow
 
-bench-check: build  ## measures this machine against the promised speeds
+bench-check: build-tests  ## measures this machine against what octet promises
 	@scripts/bench_check
 
 check:  ## checks formatting, includes and the limits of files
