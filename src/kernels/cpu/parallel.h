@@ -8,13 +8,14 @@
 
 namespace octet::cpu {
 
-/// Work below this many nanoseconds stays on the caller's thread: a fork and join costs one to two microseconds.
-inline constexpr double kForkNs = 4000;
+/// Work below this many nanoseconds stays on the caller's thread: a fork and join costs one to two microseconds, more
+/// on a machine with other work to do.
+inline constexpr double kForkNs = 6000;
 
-/// Lower bound of the time of one thread: 10 GB/s of reads or 40 GFLOP/s, whichever takes longer.
+/// About the time of one thread with AVX2: 25 GB/s of reads from cache or 30 GFLOP/s, whichever takes longer.
 constexpr double estimated_ns(int64_t bytes, int64_t flops) {
-  const double read = static_cast<double>(bytes) / 10.0;
-  const double math = static_cast<double>(flops) / 40.0;
+  const double read = static_cast<double>(bytes) / 25.0;
+  const double math = static_cast<double>(flops) / 30.0;
   return read > math ? read : math;
 }
 
