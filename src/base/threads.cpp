@@ -3,8 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <exception>
 #include <fstream>
+
+#include "base/clock.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,14 +14,32 @@
 namespace octet {
 namespace {
 
-// About 50 microseconds: longer than the serial parts between two jobs of a step, far shorter than a scheduler tick.
-constexpr int kSpins = 4000;
+// Longer than the serial parts between two jobs of a step, far shorter than a scheduler tick.
+constexpr int64_t kSpinNs = 50'000;
+constexpr uint32_t kClosed = UINT32_MAX;  // a part number that no job has: nothing can be claimed
 
 void pause() {
 #if defined(__x86_64__)
   _mm_pause();
 #endif
 }
+
+/// Calls ready() until it is true or kSpinNs have passed; returns its last value.
+template <class Ready>
+bool spin_until(const Ready& ready) {
+  const int64_t deadline = now_ns() + kSpinNs;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (ready()) return true;
+      pause();
+    }
+  } while (now_ns() < deadline);
+  return ready();
+}
+
+constexpr uint64_t make_ticket(uint32_t job, uint32_t part) { return (uint64_t{job} << 32) | part; }
+constexpr uint32_t job_of(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
+constexpr uint32_t part_of(uint64_t ticket) { return static_cast<uint32_t>(ticket); }
 
 }  // namespace
 
@@ -38,49 +57,61 @@ int ThreadPool::default_num_threads() {
   return cpus;
 }
 
-ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads > 0 ? num_threads : default_num_threads()) {
+ThreadPool::ThreadPool(int num_threads)
+    : num_threads_(num_threads > 0 ? num_threads : default_num_threads()), ticket_(make_ticket(0, kClosed)) {
   workers_.reserve(static_cast<size_t>(num_threads_ - 1));
-  for (int thread = 1; thread < num_threads_; ++thread) workers_.emplace_back([this, thread] { worker(thread); });
+  for (int thread = 1; thread < num_threads_; ++thread) workers_.emplace_back([this] { worker(); });
 }
 
 ThreadPool::~ThreadPool() {
-  stop_.store(true);
-  generation_.fetch_add(1);
-  { std::lock_guard lock(mutex_); }
+  {
+    std::lock_guard lock(mutex_);
+    stop_.store(true);
+    ticket_.store(make_ticket(job_of(ticket_.load()) + 1, kClosed));
+  }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::run(FunctionRef<void(int)> job) {
   if (num_threads_ == 1) return job(0);
-  job_ = &job;
-  unfinished_.store(num_threads_ - 1);
-  generation_.fetch_add(1);
+  // The last job's ticket has no part left to claim, so nobody reads these until the new ticket stands.
+  const uint32_t number = job_of(ticket_.load(std::memory_order_relaxed)) + 1;
+  job_.store(&job, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  ticket_.store(make_ticket(number, 0));
   if (sleepers_.load() > 0) {
     // The lock orders this wake-up after a worker's decision to sleep, so none is lost.
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
-  std::exception_ptr mine;
-  try {
-    job(0);
-  } catch (...) {
-    mine = std::current_exception();
+  while (run_one_part()) {
   }
-  for (int spin = 0; unfinished_.load(std::memory_order_acquire) != 0; ++spin) {
-    if (spin < kSpins) {
-      pause();
-    } else {
-      std::this_thread::yield();  // more threads than processors: let the others run
-    }
-  }
-  std::exception_ptr theirs;
+  const auto all_done = [&] { return done_.load(std::memory_order_acquire) == num_threads_; };
+  while (!spin_until(all_done)) std::this_thread::yield();  // more threads than processors: let the others run
+  std::exception_ptr error;
   {
     std::lock_guard lock(mutex_);
-    std::swap(theirs, error_);
+    std::swap(error, error_);
   }
-  if (mine) std::rethrow_exception(mine);
-  if (theirs) std::rethrow_exception(theirs);
+  if (error) std::rethrow_exception(error);
+}
+
+/// Claims a part of the present job and runs it; false if none is left.
+bool ThreadPool::run_one_part() {
+  Ticket ticket = ticket_.load(std::memory_order_acquire);
+  do {
+    if (part_of(ticket) >= static_cast<uint32_t>(num_threads_)) return false;
+  } while (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel));
+  // The claim succeeded on this job's ticket, so run() waits for this part and the job is alive.
+  try {
+    (*job_.load(std::memory_order_relaxed))(static_cast<int>(part_of(ticket)));
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+  done_.fetch_add(1, std::memory_order_acq_rel);
+  return true;
 }
 
 void ThreadPool::for_chunks(int64_t count, int64_t chunk, FunctionRef<void(int64_t, int64_t)> body) {
@@ -100,29 +131,23 @@ void ThreadPool::for_chunks(int64_t count, int64_t chunk, FunctionRef<void(int64
   });
 }
 
-void ThreadPool::worker(int thread) {
-  uint64_t seen = 0;
+/// Returns when the job's number is no longer `seen`.
+void ThreadPool::wait_for_job(uint32_t seen) {
+  const auto changed = [&] { return job_of(ticket_.load()) != seen; };
+  if (spin_until(changed)) return;
+  std::unique_lock lock(mutex_);
+  sleepers_.fetch_add(1);
+  wake_.wait(lock, changed);
+  sleepers_.fetch_sub(1);
+}
+
+void ThreadPool::worker() {
   for (;;) {
-    int spin = 0;
-    while (generation_.load(std::memory_order_acquire) == seen) {
-      if (++spin < kSpins) {
-        pause();
-        continue;
-      }
-      std::unique_lock lock(mutex_);
-      sleepers_.fetch_add(1);
-      wake_.wait(lock, [&] { return generation_.load() != seen; });
-      sleepers_.fetch_sub(1);
+    const uint32_t seen = job_of(ticket_.load(std::memory_order_acquire));
+    while (run_one_part()) {
     }
-    seen = generation_.load(std::memory_order_acquire);
     if (stop_.load()) return;
-    try {
-      (*job_)(thread);
-    } catch (...) {
-      std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-    }
-    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
+    wait_for_job(seen);
   }
 }
 

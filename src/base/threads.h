@@ -4,8 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -34,7 +33,9 @@ class FunctionRef<R(A...)> {
 
 /// A fixed set of threads that run one job at a time together with the caller.
 /// Workers spin for a short while after a job and then sleep, so that back-to-back jobs of one step cost about a
-/// microsecond each and an idle engine costs nothing. One caller at a time: a pool belongs to one engine.
+/// microsecond each and an idle engine costs nothing. Parts of a job are claimed, not assigned: a worker that the
+/// operating system has put aside claims nothing and holds nobody up. One caller at a time: a pool belongs to one
+/// engine.
 class ThreadPool {
  public:
   /// num_threads counts the caller; 0 means default_num_threads().
@@ -45,8 +46,8 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
-  /// Runs job(thread) once on each thread, thread in [0, num_threads), and returns when all are done.
-  /// The first exception thrown by a job is rethrown here.
+  /// Runs job(part) once for each part in [0, num_threads) and returns when all are done. Any thread may run any part,
+  /// each part runs on one thread: `part` chooses scratch memory. The first exception of a job is rethrown here.
   void run(FunctionRef<void(int)> job);
 
   /// Runs body(begin, end) over [0, count) in chunks of `chunk` items that threads take in order of availability.
@@ -57,13 +58,18 @@ class ThreadPool {
   static int default_num_threads();
 
  private:
-  void worker(int thread);
+  // The present job's number in the upper half, the next part to claim in the lower half.
+  using Ticket = uint64_t;
+
+  void worker();
+  bool run_one_part();
+  void wait_for_job(uint32_t seen);
 
   const int num_threads_;
   std::vector<std::thread> workers_;
-  FunctionRef<void(int)>* job_ = nullptr;
-  std::atomic<uint64_t> generation_{0};  // a new value means a new job
-  std::atomic<int> unfinished_{0};       // workers still inside the present job
+  std::atomic<Ticket> ticket_;
+  std::atomic<FunctionRef<void(int)>*> job_{nullptr};
+  std::atomic<int> done_{0};  // finished parts of the present job
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
