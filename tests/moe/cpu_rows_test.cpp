@@ -18,6 +18,7 @@ using test::random_weight;
 using test::TestWeight;
 
 constexpr std::byte kGuard{0x5a};
+constexpr int64_t kGuardBytes = int64_t{1} << 19;  // more than the panel of a thread that the workspace has no room for
 
 /// One layer's weights, a routing table and activations.
 struct Case {
@@ -70,12 +71,12 @@ struct Setting {
 std::vector<float> run(const ExpertLayer& layer, const Case& c, ThreadPool& pool) {
   const int64_t tokens = c.table.num_tokens(), hidden = c.problem.shape.hidden;
   const int64_t bytes = layer.workspace_bytes(tokens);
-  Buffer workspace(bytes + 64);
-  std::fill_n(workspace.data(), bytes + 64, kGuard);
+  Buffer workspace(bytes + kGuardBytes);
+  std::fill_n(workspace.data(), bytes + kGuardBytes, kGuard);
   std::vector<float> y = c.y;
   layer.run(c.table, {c.x.data(), tokens, hidden}, {y.data(), tokens, hidden},
             {workspace.data(), static_cast<size_t>(bytes)}, pool);
-  EXPECT_TRUE(std::all_of(workspace.data() + bytes, workspace.data() + bytes + 64, [](std::byte b) {
+  EXPECT_TRUE(std::all_of(workspace.data() + bytes, workspace.data() + bytes + kGuardBytes, [](std::byte b) {
     return b == kGuard;
   })) << "wrote beyond workspace_bytes";
   return y;
@@ -216,11 +217,11 @@ TEST_P(CpuRowsTest, ExpertsOfOtherRanksArePassedOver) {
 }
 
 TEST_P(CpuRowsTest, MoreThreadsThanTheDeviceDeclaredStayInsideTheWorkspace) {
-  Case c = random_case({.num_tokens = 40, .hidden = 128, .expert_width = 128, .num_experts = 4, .top_k = 2},
+  Case c = random_case({.num_tokens = 60, .hidden = 512, .expert_width = 256, .num_experts = 4, .top_k = 2},
                        kNvfp4Weight, 106);
-  Setting one = setting(4);
-  one.device.num_threads = 1;
-  EXPECT_EQ(run_cpu(c, one), run_cpu(c, setting()));
+  Setting many = setting(6);
+  many.device.num_threads = 2;
+  EXPECT_EQ(run_cpu(c, many), run_cpu(c, setting()));
 }
 
 TEST(CpuRowsSelectionTest, RefusesOtherDevicesAndFormatsWithTheReason) {
