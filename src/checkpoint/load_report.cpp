@@ -4,20 +4,26 @@
 
 namespace octet {
 
+void LoadReport::add(std::string line) {
+  constexpr size_t kMostLines = 1000;
+  lines_.push_back(std::move(line));
+  if (lines_.size() >= kMostLines) throw_if_any();
+}
+
 void LoadReport::add_missing(const std::string& name, const std::string& expected) {
   ++missing_;
-  lines_.push_back(name + ": expected " + expected + ", got no such tensor in any file");
+  add(name + ": expected " + expected + ", got no such tensor in any file");
 }
 
 void LoadReport::add_wrong(const CheckpointTensor& tensor, const std::string& expected, const std::string& got) {
   ++wrong_;
-  lines_.push_back(checkpoint_.file_name(tensor) + ": " + tensor.name + ": expected " + expected + ", got " + got);
+  add(checkpoint_.file_name(tensor) + ": " + tensor.name + ": expected " + expected + ", got " + got);
 }
 
 void LoadReport::add_surplus(const CheckpointTensor& tensor) {
   ++surplus_;
-  lines_.push_back(checkpoint_.file_name(tensor) + ": " + tensor.name +
-                   ": expected no such tensor in this model, got " + describe(tensor.dtype, tensor.shape));
+  add(checkpoint_.file_name(tensor) + ": " + tensor.name + ": expected no such tensor in this model, got " +
+      describe(tensor.dtype, tensor.shape));
 }
 
 void LoadReport::throw_if_any() const {

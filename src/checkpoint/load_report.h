@@ -9,7 +9,8 @@
 
 namespace octet {
 
-/// Collects tensors that are missing, wrong or surplus, so that a user sees all of them and not the first only.
+/// Collects tensors that are missing, wrong or surplus, so that a user sees all of them and not the first only. Gives
+/// up after a thousand: a configuration that lies about layers or experts must not cost time and memory without bound.
 class LoadReport {
  public:
   explicit LoadReport(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
@@ -22,6 +23,8 @@ class LoadReport {
   void throw_if_any() const;
 
  private:
+  void add(std::string line);
+
   const Checkpoint& checkpoint_;
   std::vector<std::string> lines_;  // missing and wrong ones in the order of loading, then surplus ones
   int64_t missing_ = 0;

@@ -264,9 +264,9 @@ WeightView WeightTable::queued(const std::string& name, const WeightView& part) 
 }
 
 std::vector<float> WeightTable::vector(const std::string& name, int64_t n, std::string_view module_class) {
-  std::vector<float> values(static_cast<size_t>(n));
   const CheckpointTensor* tensor = take(name, {is_plain, "BF16, F16 or F32", {n}, module_class, "", ""});
-  if (tensor == nullptr) return values;
+  if (tensor == nullptr) return {};
+  std::vector<float> values(static_cast<size_t>(n));
   WeightView column = plain_view(tensor->data, *plain_code(tensor->dtype), 1, n);
   std::vector<double> row(values.size());
   dequantize_row(column, 0, row.data());

@@ -76,7 +76,7 @@ class WeightTable {
   /// Under expert_split the view of another rank's expert is empty, with n = k = 0.
   WeightView expert_linear(const ExpertMatrix& matrix, int64_t n, int64_t k, const LinearOptions& options = {});
 
-  /// A vector [n] of any plain type as floats: norms, biases. Zeros if it is missing or wrong; finish() will report it.
+  /// A vector [n] of any plain type as floats: norms, biases. Empty if it is missing or wrong; finish() will report it.
   /// name     in full, with ".weight" or ".bias"
   std::vector<float> vector(const std::string& name, int64_t n, std::string_view module_class = "norms");
 
