@@ -131,6 +131,9 @@ void expand(const WeightRows& w, int64_t begin, int64_t end, float* out) {
 // ---- products
 // --------------------------------------------------------------------------------------------------------
 
+/// How far ahead a single token's pass over the weights prefetches; the hardware's own prefetch restarts at each row.
+constexpr int64_t kPrefetchBytes = 1024;
+
 /// out[t][i] = Σ_k x[t][k] * w[n + i, k] for kTokens token rows and 4 weight rows. Rows from `end` on repeat the last
 /// one.
 template <Code kCode, int kTokens>
@@ -144,7 +147,10 @@ inline void tile(const WeightRows& w, int64_t n, int64_t end, const float* const
   int64_t k = 0;
   for (; k + kLanes <= w.k; k += kLanes) {
     Lanes weights[kRows];
-    for (int i = 0; i < kRows; ++i) weights[i] = load_columns<kCode>(w, rows[i], k);
+    for (int i = 0; i < kRows; ++i) {
+      weights[i] = load_columns<kCode>(w, rows[i], k);
+      if constexpr (kTokens == 1) __builtin_prefetch(rows[i].codes + code_bytes(kCode, k) + kPrefetchBytes);
+    }
     for (int t = 0; t < kTokens; ++t) {
       const Lanes xs = load(x[t] + k);
       for (int i = 0; i < kRows; ++i) sum[t][i] = fma(xs, weights[i], sum[t][i]);
