@@ -51,6 +51,7 @@ void KvCache::release(std::span<const PageId> pages) {
 
 PagedRows KvCache::rows(int32_t group, int32_t layer, std::span<const PageId> pages) const {
   const KvGroup& g = layout_.groups[static_cast<size_t>(group)];
+  OCTET_CHECK(static_cast<size_t>(layer) < slots_[static_cast<size_t>(group)].size());
   const int64_t slot = slots_[static_cast<size_t>(group)][static_cast<size_t>(layer)];
   OCTET_CHECK(slot >= 0);
   const int64_t page_stride = kPageTokens * g.row_width;
