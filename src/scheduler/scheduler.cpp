@@ -12,7 +12,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, KvCache& cache) : options_
 
 void Scheduler::submit(RequestId request, std::vector<TokenId> prompt, int64_t max_new_tokens, bool all_logits) {
   const auto prompt_tokens = static_cast<int64_t>(prompt.size());
-  const int64_t longest = prompt_tokens + max_new_tokens;
+  const int64_t longest = prompt_tokens + std::min(max_new_tokens, options_.context_length);  // cannot overflow
   if (prompt.empty()) fail(ErrorCode::bad_request, "prompt: expected at least one token, got none");
   if (max_new_tokens < 0 || longest > options_.context_length) {
     fail(ErrorCode::bad_request, "prompt of ", prompt_tokens, " tokens and an answer of up to ", max_new_tokens,
