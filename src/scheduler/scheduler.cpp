@@ -77,7 +77,7 @@ void Scheduler::add_rows(Sequence& sequence, int64_t count, RowKind kind) {
 void Scheduler::append(RequestId request, TokenId token) {
   const auto at =
       std::find_if(running_.begin(), running_.end(), [&](const Sequence& s) { return s.request == request; });
-  OCTET_CHECK(at != running_.end());
+  OCTET_CHECK(at != running_.end() && static_cast<int64_t>(at->tokens.size()) < at->max_tokens);  // pages end there
   at->tokens.push_back(token);
 }
 
