@@ -215,7 +215,7 @@ std::vector<std::string> split_at_spaces(std::string_view text, int64_t max_spli
   text = strip(text, Side::left);
   while (!text.empty()) {
     if (max_splits >= 0 && static_cast<int64_t>(parts.size()) == max_splits) {
-      parts.emplace_back(strip(text, Side::right));
+      parts.emplace_back(text);  // with its white space at the end, as in Python
       break;
     }
     size_t end = 0;
@@ -233,7 +233,7 @@ std::vector<std::string> split_right_at_spaces(std::string_view text, int64_t ma
   text = strip(text, Side::right);
   while (!text.empty()) {
     if (max_splits >= 0 && static_cast<int64_t>(parts.size()) == max_splits) {
-      parts.emplace_back(strip(text, Side::left));
+      parts.emplace_back(text);  // with its white space at the start
       break;
     }
     size_t begin = text.size();
