@@ -8,7 +8,7 @@ namespace octet {
 
 StepLines::StepLines(Account& account)
     : embedding(account.line("embedding")),
-      norms(account.line("norms")),
+      norms(account.line("norms and rope")),
       attention_projections(account.line("attention projections")),
       indexer(account.line("indexer")),
       attention(account.line("attention")),
@@ -29,24 +29,42 @@ View2<float> linear(Runtime& rt, LineId line, View2<const float> x, const Weight
   return y;
 }
 
+namespace {
+
+/// An operation that reads and writes every element once.
+LineCost elementwise(View2<const float> x) { return {.bytes = 2 * x.rows * x.cols * 4, .flops = 4 * x.rows * x.cols}; }
+
+}  // namespace
+
 View2<float> rms_norm(Runtime& rt, View2<const float> x, std::span<const float> weight, float eps) {
   const View2<float> y = rt.arena.matrix(x.rows, x.cols);
-  const ScopedLine timed(rt.account, rt.lines.norms);
+  const ScopedLine timed(rt.account, rt.lines.norms, elementwise(x));
   rt.ops.rms_norm(x, weight, eps, y);
   return y;
 }
 
 void norm_heads(Runtime& rt, View2<float> x, std::span<const float> weight, float eps) {
   const auto head_dim = static_cast<int64_t>(weight.size());
-  const ScopedLine timed(rt.account, rt.lines.norms);
+  const ScopedLine timed(rt.account, rt.lines.norms, elementwise(x));
   for (int64_t head = 0; head < x.cols / head_dim; ++head) {
     const View2<float> part = x.columns(head * head_dim, head_dim);
     rt.ops.rms_norm(part, weight, eps, part);
   }
 }
 
+void reduce(Runtime& rt, View2<float> x) {
+  OCTET_CHECK(x.stride == x.cols);
+  rt.comm.all_reduce_sum({x.data, static_cast<size_t>(x.rows * x.cols)});
+}
+
+void rope(Runtime& rt, View2<float> x, int64_t num_heads, int64_t first, const RopeTable& table,
+          RopeTable::Pairing pairing) {
+  const ScopedLine timed(rt.account, rt.lines.norms, elementwise(x.columns(0, num_heads * 2 * table.cos.cols)));
+  rt.ops.rope(x, num_heads, first, table, pairing);
+}
+
 void add(Runtime& rt, View2<const float> x, View2<float> h) {
-  const ScopedLine timed(rt.account, rt.lines.norms);
+  const ScopedLine timed(rt.account, rt.lines.norms, elementwise(x));
   rt.ops.add(x, h);
 }
 
@@ -64,7 +82,9 @@ void add_mlp(Runtime& rt, LineId line, const Mlp& mlp, View2<const float> x, Vie
   const View2<float> gate = linear(rt, line, x, mlp.gate);  // [T, I]
   const View2<float> up = linear(rt, line, x, mlp.up);      // [T, I]
   rt.ops.silu_mul(gate, up, gate);                          // [T, I]
-  add(rt, linear(rt, line, gate, mlp.down), h);             // [T, H]
+  const View2<float> y = linear(rt, line, gate, mlp.down);  // [T, H]
+  reduce(rt, y);
+  add(rt, y, h);
 }
 
 int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens) {
@@ -173,6 +193,17 @@ void run_experts(Runtime& rt, const MoeBlock& block, const RoutingTable& table, 
   block.experts->run(table, x, h, workspace, rt.threads);
 }
 
+/// Reports the rows of the experts' output that hold NaN or infinity.
+void report_bad_rows(const MoeBlock& block, const StepPlan& plan, View2<const float> y, std::vector<RowFault>& faults) {
+  for (int64_t t = 0; t < y.rows; ++t) {
+    if (plan.is_padding[static_cast<size_t>(t)]) continue;
+    if (!std::all_of(y.row(t), y.row(t) + y.cols, [](float v) { return std::isfinite(v); })) {
+      faults.push_back({t, "layer " + std::to_string(block.layer) + ": the output of expert backend " +
+                               std::string(block.backend) + " holds NaN or infinity"});
+    }
+  }
+}
+
 }  // namespace
 
 void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<const float> x, View2<float> h,
@@ -180,20 +211,25 @@ void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<con
   const ArenaScope scope(rt.arena);
   const View2<float> logits = linear(rt, rt.lines.router, x, block.gate);            // [T, E]
   const RoutingTable table = route_rows(rt, block, plan, logits, observer, faults);  // [T, A]
-  run_experts(rt, block, table, x, h);                                               // [T, H]
-  for (int64_t t = 0; t < h.rows; ++t) {
-    if (plan.is_padding[static_cast<size_t>(t)]) continue;
-    if (!std::all_of(h.row(t), h.row(t) + h.cols, [](float v) { return std::isfinite(v); })) {
-      faults.push_back({t, "layer " + std::to_string(block.layer) + ": the output of expert backend " +
-                               std::string(block.backend) + " holds NaN or infinity"});
-    }
-  }
-  if (block.shared) add_mlp(rt, rt.lines.shared_experts, *block.shared, x, h);  // [T, H]
+  const View2<float> y = rt.arena.matrix(h.rows, h.cols);                            // [T, H]
+  std::fill_n(y.data, y.rows * y.cols, 0.0f);
+  run_experts(rt, block, table, x, y);
+  reduce(rt, y);
+  report_bad_rows(block, plan, y, faults);
+  add(rt, y, h);
+  if (block.shared) add_mlp(rt, rt.lines.shared_experts, *block.shared, x, h);
 }
 
 int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens) {
-  return arena_floats(num_tokens, block.gate.n) + block.experts->workspace_bytes(num_tokens) + 64 +
+  return arena_floats(num_tokens, block.gate.n) + arena_floats(num_tokens, block.gate.k) +
+         block.experts->workspace_bytes(num_tokens) + 64 +
          (block.shared ? mlp_activation_bytes(*block.shared, num_tokens) : 0);
+}
+
+int64_t cache_bytes(std::span<const AttentionSpan> spans) {
+  int64_t bytes = 0;
+  for (const AttentionSpan& span : spans) bytes += (span.position + span.query_len) * span.cache.row_width * 4;
+  return bytes;
 }
 
 std::vector<AttentionSpan> attention_spans(const StepPlan& plan, const KvCache& cache, int32_t group, int32_t layer) {
@@ -230,7 +266,7 @@ void ignore_unused(WeightTable& table, int32_t num_layers) {
 
 View2<float> embed(Runtime& rt, const StepPlan& plan, const WeightView& table) {
   const View2<float> h = rt.arena.matrix(plan.num_tokens(), table.k);
-  const ScopedLine timed(rt.account, rt.lines.embedding);
+  const ScopedLine timed(rt.account, rt.lines.embedding, {.bytes = h.rows * code_bits(table.format.code) * h.cols / 8});
   rt.ops.embed(plan.tokens, table, h);
   return h;
 }

@@ -22,7 +22,14 @@ View2<float> rms_norm(Runtime& rt, View2<const float> x, std::span<const float> 
 /// Normalizes every head of x [T, num_heads * D] in place; weight [D].
 void norm_heads(Runtime& rt, View2<float> x, std::span<const float> weight, float eps);
 
-/// h += x, charged to the norms.
+/// x [T, W] += nothing, on one rank; with several, the sum of all ranks' parts. After every row-split product.
+void reduce(Runtime& rt, View2<float> x);
+
+/// Rotates x in place as Ops::rope does.
+void rope(Runtime& rt, View2<float> x, int64_t num_heads, int64_t first, const RopeTable& table,
+          RopeTable::Pairing pairing);
+
+/// h += x.
 void add(Runtime& rt, View2<const float> x, View2<float> h);
 
 /// A dense SwiGLU feed-forward:  down( silu(gate x) * (up x) ).
@@ -77,6 +84,9 @@ void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<con
 /// Arena bytes of add_moe / add_mlp for T tokens.
 int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens);
 int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens);
+
+/// Cache bytes that the rows of a step must read at least once: every sequence's positions so far.
+int64_t cache_bytes(std::span<const AttentionSpan> spans);
 
 /// The plan's sequences with their cache rows in one layer of one group.
 std::vector<AttentionSpan> attention_spans(const StepPlan& plan, const KvCache& cache, int32_t group, int32_t layer);

@@ -19,6 +19,17 @@ RopeTable::Pairing pairing(bool interleaved) {
   return interleaved ? RopeTable::Pairing::interleaved : RopeTable::Pairing::half_split;
 }
 
+/// Absorbed form: kv_b once, every cached row once; two products a head with each visible key's latent.
+LineCost attention_cost(const LatentAttention& a, std::span<const AttentionSpan> spans) {
+  LineCost cost{.bytes = stored_bytes(a.kv_b) + cache_bytes(spans)};
+  for (const AttentionSpan& span : spans) {
+    const int64_t pairs = span.query_len * span.position + span.query_len * (span.query_len + 1) / 2;
+    cost.flops += 2 * a.num_heads * pairs * (2 * a.latent + a.rope);
+    cost.flops += 2 * a.num_heads * span.query_len * (a.nope + a.value) * a.latent;
+  }
+  return cost;
+}
+
 class GlmMoeDsa final : public Model {
  public:
   GlmMoeDsa(Config config, Weights weights, const ModelOptions& options)
@@ -102,8 +113,8 @@ void GlmMoeDsa::add_attention(Runtime& rt, const StepPlan& plan, const KvCache& 
   const View2<float> kv = linear(rt, projections, x, layer.kv_a);              // [T, latent + rope]
   const View2<float> c = kv.columns(0, config_.latent);                        // [T, latent]
   rt.ops.rms_norm(c, layer.kv_a_norm, kLowRankNormEps, c);
-  rt.ops.rope(q, config_.num_heads, config_.nope, table, pairs);  // the last elements of each head
-  rt.ops.rope(kv, 1, config_.latent, table, pairs);               // one key for all heads
+  rope(rt, q, config_.num_heads, config_.nope, table, pairs);  // the last elements of each head
+  rope(rt, kv, 1, config_.latent, table, pairs);               // one key for all heads
   const std::vector<AttentionSpan> spans = attention_spans(plan, cache, kLatentGroup, index);
   write_cache(spans, kv);
 
@@ -111,10 +122,12 @@ void GlmMoeDsa::add_attention(Runtime& rt, const StepPlan& plan, const KvCache& 
 
   const View2<float> out = rt.arena.matrix(h.rows, config_.num_heads * config_.value);
   {
-    const ScopedLine timed(rt.account, rt.lines.attention, {.bytes = stored_bytes(layer.attention.kv_b)});
+    const ScopedLine timed(rt.account, rt.lines.attention, attention_cost(layer.attention, spans));
     rt.attention.latent(layer.attention, q, spans, selection_, out);  // [T, Hq * value]
   }
-  add(rt, linear(rt, projections, out, layer.o), h);  // [T, H]
+  const View2<float> y = linear(rt, projections, out, layer.o);  // [T, H]
+  reduce(rt, y);
+  add(rt, y, h);
 }
 
 /// The DSA indexer: stores this step's index keys and chooses the keys of every row.
@@ -128,14 +141,14 @@ void GlmMoeDsa::select_keys(Runtime& rt, const StepPlan& plan, const KvCache& ca
   const View2<float> q = linear(rt, rt.lines.indexer, qr, indexer.wq_b);  // [T, Hi * Di]
   const View2<float> k = linear(rt, rt.lines.indexer, x, indexer.wk);     // [T, Di]
   rt.ops.layer_norm(k, indexer.k_norm, indexer.k_bias, kIndexNormEps, k);
-  rt.ops.rope(q, config_.index_heads, 0, table, pairs);  // the first elements of each head
-  rt.ops.rope(k, 1, 0, table, pairs);
+  rope(rt, q, config_.index_heads, 0, table, pairs);  // the first elements of each head
+  rope(rt, k, 1, 0, table, pairs);
   const View2<float> w = linear(rt, rt.lines.indexer, x, indexer.weights_proj);  // [T, Hi]
   const std::vector<AttentionSpan> spans = attention_spans(plan, cache, kIndexGroup, index);
   write_cache(spans, k);
 
   const KeyIndexer shape{.num_heads = config_.index_heads, .head_dim = config_.index_dim, .top_k = config_.index_top_k};
-  const ScopedLine timed(rt.account, rt.lines.indexer);
+  const ScopedLine timed(rt.account, rt.lines.indexer, {.bytes = cache_bytes(spans)});
   rt.attention.select_keys(shape, q, w, spans, selection_, nullptr);
   if (observer) observer->selection(index, shape, q, w, spans, selection_);
 }

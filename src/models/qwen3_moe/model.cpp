@@ -91,17 +91,19 @@ void Qwen3Moe::add_attention(Runtime& rt, const StepPlan& plan, const KvCache& c
   linear(rt, projections, x, layer.v, kv.columns(kv_width, kv_width));
   norm_heads(rt, q, layer.q_norm, config_.norm_eps);
   norm_heads(rt, k, layer.k_norm, config_.norm_eps);
-  rt.ops.rope(q, config_.num_q_heads, 0, table, RopeTable::Pairing::half_split);
-  rt.ops.rope(k, config_.num_kv_heads, 0, table, RopeTable::Pairing::half_split);
+  rope(rt, q, config_.num_q_heads, 0, table, RopeTable::Pairing::half_split);
+  rope(rt, k, config_.num_kv_heads, 0, table, RopeTable::Pairing::half_split);
   const std::vector<AttentionSpan> spans = attention_spans(plan, cache, 0, index);
   write_cache(spans, kv);
 
   const View2<float> out = rt.arena.matrix(h.rows, q.cols);
   {
-    const ScopedLine timed(rt.account, rt.lines.attention);
+    const ScopedLine timed(rt.account, rt.lines.attention, {.bytes = cache_bytes(spans)});
     rt.attention.grouped(attention_, q, spans, out);  // [T, Hq * D]
   }
-  add(rt, linear(rt, projections, out, layer.o), h);  // [T, H]
+  const View2<float> y = linear(rt, projections, out, layer.o);  // [T, H]
+  reduce(rt, y);
+  add(rt, y, h);
 }
 
 int64_t Qwen3Moe::activation_bytes(int64_t num_tokens) const {
