@@ -46,10 +46,11 @@ asan:  ## builds with the address and undefined-behaviour sanitizers and runs th
 	cmake --build build/asan
 	@scripts/run_tests --build build/asan
 
-tsan:  ## builds with the thread sanitizer and runs the fast tests
+# Test scripts run whole commands, which the programs cover, many times more slowly.
+tsan:  ## builds with the thread sanitizer and runs the fast test programs
 	cmake --preset tsan --log-level=WARNING
 	cmake --build build/tsan
-	@scripts/run_tests --build build/tsan
+	@scripts/run_tests --build build/tsan --no-scripts
 
 fuzz:  ## builds the fuzz targets with Clang and runs each for a while (FUZZ_SECONDS, 20)
 	cmake --preset fuzz --log-level=WARNING
