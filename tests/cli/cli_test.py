@@ -139,7 +139,7 @@ class Sampling(CommandTest):
             self.assertEqual(self.sample('--temperature', 1, *flags), expected, flags)
 
     def test_penalties_change_a_greedy_answer(self):
-        done = [self.sample('--temperature', 0, *flags, tokens=60)
+        done = [self.sample('--temperature', 0, *flags, tokens=40)
                 for flags in ([], ['--repetition-penalty', 1.5], ['--presence-penalty', 2], ['--frequency-penalty', 2])]
         for changed in done[1:]:
             self.assertNotEqual(changed, done[0])
@@ -261,9 +261,10 @@ class Eval(CommandTest):
             self.assertEqual(result['tokens'], 511)
 
     def test_batching_and_chunks_do_not_change_the_likelihood(self):
-        data = self.write('chapters.jsonl', '\n'.join(self.chapters()[:2]))
-        first, second = (self.json_of(run(*self.NLL, '--data', data, *flags))['mean_nll'] for flags in (
-            [], ['--max-running-requests', 1, '--chunked-prefill-size', 37]))
+        data = self.write('chapters.jsonl', '\n'.join(self.chapters()[:3]))
+        command = ('eval', 'nll', '--model', BUNDLED, '--max-context', 150, '--json', '--data', data)
+        first, second = (self.json_of(run(*command, *flags))['mean_nll']
+                         for flags in ([], ['--max-running-requests', 1, '--chunked-prefill-size', 37]))
         self.assertEqual(first, second)
 
     def test_special_tokens_count_in_the_prefix_and_not_in_the_text(self):
