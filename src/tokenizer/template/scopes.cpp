@@ -245,8 +245,7 @@ class ScopeResolver {
   }
 
   [[noreturn]] void reject(int line, std::string_view what, const std::string& name) const {
-    fail(ErrorCode::bad_template, where_, ":", line, ": expected a ", what, " that octet knows, got '", name,
-         "'; docs/chat-templates.md lists them");
+    fail(ErrorCode::bad_template, where_, ":", line, ": expected a ", what, " that octet knows, got '", name, "'");
   }
 
   std::string_view where_;

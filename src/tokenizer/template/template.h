@@ -1,7 +1,13 @@
 // tokenizer/template/template.h — chat templates: Jinja as the transformers library runs it.
 //
 // Settings of transformers: immutable sandbox, trim_blocks, lstrip_blocks, no autoescape, loop controls, the
-// `generation` tag, tojson without HTML escapes. Differences from Python's jinja2: docs/chat-templates.md.
+// `generation` tag, tojson without HTML escapes. Behaviour is that of jinja2 3.1.6 on Python 3.11, except:
+// * No other files: include, import and extends are syntax errors.
+// * Integers beyond 64 bits are printed but not computed with. Lone surrogates are refused.
+// * Filters that give generators run at once. Printed generators, functions and namespaces show no addresses.
+// * Filters filesizeformat, pprint, random, striptags, urlize, wordwrap and xmlattr are absent; from_json is added.
+// * Letters whose other case is several letters keep their one-letter mapping, but for the German sharp s and the
+//   dotted capital I.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +37,7 @@ class Template {
  public:
   /// where   names the template in messages, for example "chat_template.jinja".
   /// Throws  Error(bad_template) on a syntax error: line, what was expected, what was found. Error(limit) on templates
-  ///         larger than 1 MiB or nested too deeply. Error(unsupported) never: unknown tags are syntax errors.
+  ///         larger than 1 MiB or nested too deeply.
   static Template parse(std::string_view source, std::string_view where);
 
   /// Renders with the given variables (a dictionary).

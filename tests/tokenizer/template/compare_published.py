@@ -47,6 +47,16 @@ WEATHER = {
 }
 CLOCK = {"type": "function", "function": {"name": "clock", "description": "", "parameters": {"type": "object", "properties": {}}}}
 
+# Some templates cannot describe every schema; this one all can.
+SIMPLE = {
+    "type": "function",
+    "function": {
+        "name": "add",
+        "description": "Adds",
+        "parameters": {"type": "object", "properties": {"a": {"type": "integer", "description": "First"}}, "required": ["a"]},
+    },
+}
+
 
 def call(name, arguments, call_id="call12345"):
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -108,18 +118,20 @@ SETTINGS = [
     {},
     {"enable_thinking": False, "thinking": False},
     {"enable_thinking": True, "thinking": True, "clear_thinking": False, "preserve_thinking": True, "reasoning_effort": "high"},
-    {"builtin_tools": ["browser", "python"], "model_identity": "You are X.", "date_string": "1 Jan", "documents": [{"title": "T", "text": "D", "content": "D"}]},
+    {"builtin_tools": ["browser", "python"], "model_identity": "You are X.", "date_string": "1 Jan", "datetime": "now",
+     "functions": json.dumps([WEATHER["function"]]), "tools_in_user_message": False,
+     "documents": [{"title": "T", "text": "D", "content": "D"}]},
 ]
 
 
 def contexts():
     for (name, messages), tools, generate, settings in itertools.product(
-        CONVERSATIONS.items(), (None, [WEATHER, CLOCK]), (False, True), SETTINGS
+        CONVERSATIONS.items(), (None, [WEATHER, CLOCK], [SIMPLE]), (False, True), SETTINGS
     ):
         context = {"messages": messages, "tools": tools, "documents": None, "add_generation_prompt": generate,
                    "bos_token": "<s>", "eos_token": "</s>"}
         context.update(settings)
-        yield f"{name}, tools={bool(tools)}, generate={generate}, {settings}", context
+        yield f"{name}, {len(tools or [])} tools, generate={generate}, {settings}", context
 
 
 def octet_render(program, template, all_contexts, folder):
