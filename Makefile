@@ -54,7 +54,7 @@ tsan:  ## builds with the thread sanitizer and runs the fast test programs
 
 fuzz:  ## builds the fuzz targets with Clang and runs each for a while (FUZZ_SECONDS, 20)
 	cmake --preset fuzz --log-level=WARNING
-	cmake --build build/fuzz
+	cmake --build build/fuzz --target fuzz/all
 	@scripts/run_fuzz build/fuzz $(or $(FUZZ_SECONDS),20)
 
 clean:  ## removes build/
