@@ -18,20 +18,23 @@ constexpr std::array kExpertBackends = {
     ExpertBackendEntry{"reference",    reference_experts::refuse,  reference_experts::predicted_us,  reference_experts::packed, reference_experts::make},
 };
 
-/// Names that users bring from other engines, and the prefix of the backends that each stands for (docs/backends.md).
+/// Names that users bring from other engines, and the backends that each stands for (docs/backends.md).
 struct Alias {
   std::string_view name;
   std::string_view prefix;
+  std::string_view stands_for;
 };
 constexpr std::array kAliases = {
-    Alias{"triton", "triton."},
-    Alias{"triton_kernel", "triton."},
-    Alias{"marlin", "cuda.fp4_"},
-    Alias{"deep_gemm", "cuda.fp8_tiles_sm90"},
-    Alias{"cutlass", "cutlass."},
-    Alias{"flashinfer_cutlass", "cutlass."},
-    Alias{"flashinfer_mxfp4", "cuda.fp4_"},
-    Alias{"cpu", "cpu."},
+    Alias{"triton",              "triton.",             "triton.*, Triton kernels compiled ahead of time"},
+    Alias{"triton_kernel",       "triton.",             "triton.*, Triton kernels compiled ahead of time"},
+    Alias{"marlin",              "cuda.fp4_",           "cuda.fp4_rows and cuda.fp4_tiles_sm90, which need a build with CUDA"},
+    Alias{"deep_gemm",           "cuda.fp8_tiles_sm90", "cuda.fp8_tiles_sm90, which needs a build with CUDA"},
+    Alias{"cutlass",             "cutlass.",            "cutlass.*, which need a build with CUDA"},
+    Alias{"flashinfer_cutlass",  "cutlass.",            "cutlass.*, which need a build with CUDA"},
+    Alias{"flashinfer_mxfp4",    "cuda.fp4_",           "cuda.fp4_rows and cuda.fp4_tiles_sm90, which need a build with CUDA"},
+    Alias{"flashinfer_trtllm",   "plugin.",             "plug-in backends, of which there are none"},
+    Alias{"flashinfer_cutedsl",  "plugin.",             "plug-in backends, of which there are none"},
+    Alias{"cpu",                 "cpu.",                "cpu.*"},
 };
 // clang-format on
 
@@ -78,6 +81,9 @@ const ExpertBackendEntry& choose_expert_backend(const MoeProblem& problem, const
     }
   }
   if (best == nullptr) {
+    for (const Alias& alias : kAliases) {
+      if (alias.name == forced) reasons << "\n  (\"" << forced << "\" stands for " << alias.stands_for << ")";
+    }
     fail(ErrorCode::unsupported, "--moe-runner-backend ", automatic ? "auto" : forced,
          ": no such expert backend can run here; the backends of this build are:", reasons.str());
   }
