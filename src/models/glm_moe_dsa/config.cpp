@@ -18,7 +18,6 @@ std::string read_pattern(const ConfigReader& c) {
 }
 
 /// Which layers own an indexer: the list of names, a pattern of F and S, or every freq-th layer
-/// (model-families.md 6.5).
 std::vector<bool> read_full_indexers(const ConfigReader& c, int32_t num_layers) {
   std::vector<bool> full(static_cast<size_t>(num_layers), true);
   const std::vector<std::string> types = c.texts("indexer_types");
