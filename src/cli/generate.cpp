@@ -67,7 +67,10 @@ Answer run_to_end(Engine& engine, RequestId id, bool stream) {
       }
     }
   }
-  if (stream) std::printf("\n");
+  if (stream) {
+    std::printf("\n");
+    std::fflush(stdout);  // before the summary on stderr
+  }
   return answer;
 }
 
