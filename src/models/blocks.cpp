@@ -87,10 +87,6 @@ void add_mlp(Runtime& rt, LineId line, const Mlp& mlp, View2<const float> x, Vie
   add(rt, y, h);
 }
 
-int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens) {
-  return 2 * arena_floats(num_tokens, mlp.gate.n) + arena_floats(num_tokens, mlp.down.n);
-}
-
 namespace {
 
 /// Weights of one routed expert; empty with n = 0 if another rank holds it.
@@ -222,10 +218,32 @@ void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<con
   if (block.shared) add_mlp(rt, rt.lines.shared_experts, *block.shared, x, h);
 }
 
+void add_feed_forward(Runtime& rt, const FeedForward& feed_forward, const StepPlan& plan, View2<const float> x,
+                      View2<float> h, StepObserver* observer, std::vector<RowFault>& faults) {
+  if (feed_forward.moe) {
+    add_moe(rt, *feed_forward.moe, plan, x, h, observer, faults);
+  } else {
+    add_mlp(rt, rt.lines.dense_mlp, *feed_forward.dense, x, h);
+  }
+}
+
+namespace {
+
+int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens) {
+  return 2 * arena_floats(num_tokens, mlp.gate.n) + arena_floats(num_tokens, mlp.down.n);
+}
+
 int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens) {
   return arena_floats(num_tokens, block.gate.n) + arena_floats(num_tokens, block.gate.k) +
          block.experts->workspace_bytes(num_tokens) + 64 +
          (block.shared ? mlp_activation_bytes(*block.shared, num_tokens) : 0);
+}
+
+}  // namespace
+
+int64_t activation_bytes(const FeedForward& feed_forward, int64_t num_tokens) {
+  return feed_forward.moe ? moe_activation_bytes(*feed_forward.moe, num_tokens)
+                          : mlp_activation_bytes(*feed_forward.dense, num_tokens);
 }
 
 int64_t cache_bytes(std::span<const AttentionSpan> spans) {

@@ -81,9 +81,28 @@ MoeProblem moe_problem(const MoeBlock& block, const MoeShape& shape, const Model
 void add_moe(Runtime& rt, const MoeBlock& block, const StepPlan& plan, View2<const float> x, View2<float> h,
              StepObserver* observer, std::vector<RowFault>& faults);
 
-/// Arena bytes of add_moe / add_mlp for T tokens.
-int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens);
-int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens);
+/// The second half of a layer: dense, or routed experts.
+struct FeedForward {
+  std::optional<Mlp> dense;  // one of the two
+  std::optional<MoeBlock> moe;
+};
+
+/// h [T, H] += feed_forward(x). Appends to faults.
+void add_feed_forward(Runtime& rt, const FeedForward& feed_forward, const StepPlan& plan, View2<const float> x,
+                      View2<float> h, StepObserver* observer, std::vector<RowFault>& faults);
+
+/// Arena bytes of add_feed_forward for T tokens.
+int64_t activation_bytes(const FeedForward& feed_forward, int64_t num_tokens);
+
+/// The sparse blocks of a model's layers, each with a member `feed_forward`.
+template <class Layer>
+std::vector<const MoeBlock*> moe_blocks_of(const std::vector<Layer>& layers) {
+  std::vector<const MoeBlock*> blocks;
+  for (const Layer& layer : layers) {
+    if (layer.feed_forward.moe) blocks.push_back(&*layer.feed_forward.moe);
+  }
+  return blocks;
+}
 
 /// Cache bytes that the rows of a step must read at least once: every sequence's positions so far.
 int64_t cache_bytes(std::span<const AttentionSpan> spans);

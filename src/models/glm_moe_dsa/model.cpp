@@ -39,10 +39,8 @@ class GlmMoeDsa final : public Model {
              .hidden = config_.hidden,
              .num_layers = config_.num_layers,
              .max_positions = config_.max_positions};
-    for (const Layer& layer : weights_.layers) {
-      if (layer.moe && info_.moe.shape.num_experts == 0)
-        info_.moe = moe_problem(*layer.moe, moe_shape(config_), options);
-    }
+    const std::vector<const MoeBlock*> blocks = moe_blocks_of(weights_.layers);
+    if (!blocks.empty()) info_.moe = moe_problem(*blocks.front(), moe_shape(config_), options);
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -58,7 +56,7 @@ class GlmMoeDsa final : public Model {
   }
 
   int64_t activation_bytes(int64_t num_tokens) const override;
-  std::vector<const MoeBlock*> moe_blocks() const override;
+  std::vector<const MoeBlock*> moe_blocks() const override { return moe_blocks_of(weights_.layers); }
 
   std::vector<RowFault> forward(Runtime& rt, const StepPlan& plan, KvCache& cache, View2<float> logits,
                                 StepObserver* observer) override;
@@ -87,11 +85,7 @@ std::vector<RowFault> GlmMoeDsa::forward(Runtime& rt, const StepPlan& plan, KvCa
     const Layer& layer = weights_.layers[static_cast<size_t>(index)];
     add_attention(rt, plan, cache, index, table, h, observer);                  // [T, H]
     const View2<float> x = rms_norm(rt, h, layer.post_norm, config_.norm_eps);  // [T, H]
-    if (layer.moe) {
-      add_moe(rt, *layer.moe, plan, x, h, observer, faults);  // [T, H]
-    } else {
-      add_mlp(rt, rt.lines.dense_mlp, *layer.dense, x, h);  // [T, H]
-    }
+    add_feed_forward(rt, layer.feed_forward, plan, x, h, observer, faults);     // [T, H]
     if (observer) observer->hidden(index, h);
   }
   write_logits(rt, plan, h, weights_.norm, config_.norm_eps, weights_.lm_head, logits);  // [rows, V]
@@ -163,18 +157,9 @@ int64_t GlmMoeDsa::activation_bytes(int64_t num_tokens) const {
                             arena_floats(t, c.index_heads * (c.index_dim + 1)) + arena_floats(t, c.index_dim) + 64;
   int64_t largest = std::max(attention, 2 * arena_floats(t, c.hidden));  // the end of a step: two matrices [T, H]
   for (const Layer& layer : weights_.layers) {
-    largest =
-        std::max(largest, layer.moe ? moe_activation_bytes(*layer.moe, t) : mlp_activation_bytes(*layer.dense, t));
+    largest = std::max(largest, octet::activation_bytes(layer.feed_forward, t));
   }
   return frame + largest;
-}
-
-std::vector<const MoeBlock*> GlmMoeDsa::moe_blocks() const {
-  std::vector<const MoeBlock*> blocks;
-  for (const Layer& layer : weights_.layers) {
-    if (layer.moe) blocks.push_back(&*layer.moe);
-  }
-  return blocks;
 }
 
 }  // namespace

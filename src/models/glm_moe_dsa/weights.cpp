@@ -58,12 +58,12 @@ Layer load_layer(WeightTable& table, const Config& c, int32_t index) {
   load_attention(table, c, prefix + "self_attn.", c.full_indexer[static_cast<size_t>(index)], layer);
   layer.post_norm = table.vector(prefix + "post_attention_layernorm.weight", c.hidden);
   if (sparse) {
-    layer.moe = load_moe(
+    layer.feed_forward.moe = load_moe(
         table, index,
         {.prefix = prefix + "mlp.", .correction_bias = true, .shared_width = c.expert_width * c.shared_experts},
         router_options(c), moe_shape(c));
   } else {
-    layer.dense = load_mlp(table, "dense mlp", prefix + "mlp.", c.hidden, c.dense_width);
+    layer.feed_forward.dense = load_mlp(table, "dense mlp", prefix + "mlp.", c.hidden, c.dense_width);
   }
   return layer;
 }
@@ -88,7 +88,7 @@ Weights load_weights(WeightTable& table, const Config& c, const ModelOptions& op
   table.finish();
   if (options.check_scales) table.check_scales(threads);
   for (Layer& layer : w.layers) {
-    if (layer.moe) bind_experts(*layer.moe, moe_shape(c), options);
+    if (layer.feed_forward.moe) bind_experts(*layer.feed_forward.moe, moe_shape(c), options);
   }
   return w;
 }

@@ -29,8 +29,7 @@ struct Layer {
   std::optional<Indexer> indexer;  // none: the layer shares the choice of the last full layer before it
   WeightView o;                    // [H, Hq * value]
   std::vector<float> post_norm;    // [H]
-  std::optional<Mlp> dense;        // one of the two
-  std::optional<MoeBlock> moe;
+  FeedForward feed_forward;
 };
 
 struct Weights {

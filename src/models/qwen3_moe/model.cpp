@@ -17,10 +17,8 @@ class Qwen3Moe final : public Model {
              .hidden = config_.hidden,
              .num_layers = config_.num_layers,
              .max_positions = config_.max_positions};
-    for (const Layer& layer : weights_.layers) {
-      if (layer.moe && info_.moe.shape.num_experts == 0)
-        info_.moe = moe_problem(*layer.moe, moe_shape(config_), options);
-    }
+    const std::vector<const MoeBlock*> blocks = moe_blocks_of(weights_.layers);
+    if (!blocks.empty()) info_.moe = moe_problem(*blocks.front(), moe_shape(config_), options);
     attention_ = {.num_q_heads = config_.num_q_heads,
                   .num_kv_heads = config_.num_kv_heads,
                   .head_dim = config_.head_dim,
@@ -37,7 +35,7 @@ class Qwen3Moe final : public Model {
   }
 
   int64_t activation_bytes(int64_t num_tokens) const override;
-  std::vector<const MoeBlock*> moe_blocks() const override;
+  std::vector<const MoeBlock*> moe_blocks() const override { return moe_blocks_of(weights_.layers); }
 
   std::vector<RowFault> forward(Runtime& rt, const StepPlan& plan, KvCache& cache, View2<float> logits,
                                 StepObserver* observer) override;
@@ -64,11 +62,7 @@ std::vector<RowFault> Qwen3Moe::forward(Runtime& rt, const StepPlan& plan, KvCac
     const Layer& layer = weights_.layers[static_cast<size_t>(index)];
     add_attention(rt, plan, cache, index, table, h);                            // [T, H]
     const View2<float> x = rms_norm(rt, h, layer.post_norm, config_.norm_eps);  // [T, H]
-    if (layer.moe) {
-      add_moe(rt, *layer.moe, plan, x, h, observer, faults);  // [T, H]
-    } else {
-      add_mlp(rt, rt.lines.dense_mlp, *layer.dense, x, h);  // [T, H]
-    }
+    add_feed_forward(rt, layer.feed_forward, plan, x, h, observer, faults);     // [T, H]
     if (observer) observer->hidden(index, h);
   }
   write_logits(rt, plan, h, weights_.norm, config_.norm_eps, weights_.lm_head, logits);  // [rows, V]
@@ -114,18 +108,9 @@ int64_t Qwen3Moe::activation_bytes(int64_t num_tokens) const {
                             arena_floats(t, 2 * c.num_kv_heads * c.head_dim);
   int64_t largest = std::max(attention, 2 * arena_floats(t, c.hidden));  // the end of a step: two matrices [T, H]
   for (const Layer& layer : weights_.layers) {
-    largest =
-        std::max(largest, layer.moe ? moe_activation_bytes(*layer.moe, t) : mlp_activation_bytes(*layer.dense, t));
+    largest = std::max(largest, octet::activation_bytes(layer.feed_forward, t));
   }
   return frame + largest;
-}
-
-std::vector<const MoeBlock*> Qwen3Moe::moe_blocks() const {
-  std::vector<const MoeBlock*> blocks;
-  for (const Layer& layer : weights_.layers) {
-    if (layer.moe) blocks.push_back(&*layer.moe);
-  }
-  return blocks;
 }
 
 }  // namespace

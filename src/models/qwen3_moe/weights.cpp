@@ -26,9 +26,9 @@ Layer load_layer(WeightTable& table, const Config& c, int32_t index) {
                                .num_experts = c.num_experts,
                                .top_k = c.top_k,
                                .normalize = c.normalize};
-    layer.moe = load_moe(table, index, {.prefix = prefix + "mlp."}, router, moe_shape(c));
+    layer.feed_forward.moe = load_moe(table, index, {.prefix = prefix + "mlp."}, router, moe_shape(c));
   } else {
-    layer.dense = load_mlp(table, "dense mlp", prefix + "mlp.", c.hidden, c.dense_width);
+    layer.feed_forward.dense = load_mlp(table, "dense mlp", prefix + "mlp.", c.hidden, c.dense_width);
   }
   return layer;
 }
@@ -53,7 +53,7 @@ Weights load_weights(WeightTable& table, const Config& c, const ModelOptions& op
   table.finish();
   if (options.check_scales) table.check_scales(threads);
   for (Layer& layer : w.layers) {
-    if (layer.moe) bind_experts(*layer.moe, moe_shape(c), options);
+    if (layer.feed_forward.moe) bind_experts(*layer.feed_forward.moe, moe_shape(c), options);
   }
   return w;
 }

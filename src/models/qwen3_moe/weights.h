@@ -18,8 +18,7 @@ struct Layer {
   std::vector<float> k_norm;      // [D]
   WeightView o;                   // [H, Hq * D]
   std::vector<float> post_norm;   // [H]
-  std::optional<Mlp> dense;       // one of the two
-  std::optional<MoeBlock> moe;
+  FeedForward feed_forward;
 };
 
 struct Weights {
