@@ -12,7 +12,7 @@
 
 namespace octet {
 
-/// What kind of thing failed. The text form (`to_string`) is part of the JSON contract of `octet ... --json`.
+/// What kind of thing failed: docs/errors.md.
 enum class ErrorCode {
   bad_usage,       // a flag or a call that cannot be meant: exit status 2
   bad_file,        // a file that is missing, unreadable or not of its declared type
