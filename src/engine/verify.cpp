@@ -256,6 +256,12 @@ BackendCheck check_backend(const ExpertBackendEntry& entry, const Model& model, 
   return check;
 }
 
+/// Whether a backend is made for this kind of machine; `octet backends` lists the others with their reasons.
+bool is_for_this_machine(const ExpertBackendEntry& entry, const MoeProblem& problem) {
+  const std::optional<Refusal> refusal = entry.refuse(problem, this_cpu());
+  return !refusal || refusal->code != Refusal::Code::instruction_set;
+}
+
 }  // namespace
 
 VerifyResult verify(const Checkpoint& checkpoint, ThreadPool& threads, const VerifyOptions& options) {
@@ -263,6 +269,7 @@ VerifyResult verify(const Checkpoint& checkpoint, ThreadPool& threads, const Ver
   const ModelRunner runner(checkpoint, threads, {.numerics = NumericsClass::reference});
   if (!runner.model().moe_blocks().empty()) {
     for (const ExpertBackendEntry& entry : expert_backends()) {
+      if (!is_for_this_machine(entry, runner.model().info().moe)) continue;
       result.backends.push_back(check_backend(entry, runner.model(), threads));
     }
   }
