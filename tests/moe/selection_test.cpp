@@ -62,7 +62,7 @@ TEST(SelectionTable, HasARowForEveryBackendAndBucketInOrderWithABoundOrAReason) 
       EXPECT_EQ(rows[i].backend, &expert_backends()[i % size]);
       EXPECT_EQ(rows[i].num_tokens, request.buckets[i / size]);
       EXPECT_EQ(rows[i].refusal.has_value(), rows[i].state == CandidateState::refused);
-      if (rows[i].refusal) EXPECT_FALSE(rows[i].refusal->reason.empty());
+      EXPECT_FALSE(rows[i].refusal && rows[i].refusal->reason.empty());
       EXPECT_GT(rows[i].bound_us, 0);
     }
   }
