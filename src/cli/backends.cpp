@@ -6,7 +6,10 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "config/cache_path.h"
+#include "engine/backend_trials.h"
 #include "engine/runner.h"
+#include "engine/trial_cache.h"
 #include "moe/experts/selection.h"
 #include "moe/experts/shapes.h"
 #include "tensor/hardware.h"
@@ -21,30 +24,58 @@ struct Flags {
   std::string hardware = "this";
   std::string numerics = "exact16";
   std::string backend = "auto";
+  std::string trial_cache = default_trial_cache();
+  bool measure = false;
   bool json = false;
 };
 
-/// The problem of a checkpoint's first sparse layer.
-MoeProblem problem_of_checkpoint(const std::string& model) {
-  ThreadPool threads(1);
-  const Checkpoint checkpoint = Checkpoint::open(model);
-  // The reference reads every format where it lies, so nothing is repacked here.
-  const ModelRunner runner(checkpoint, threads, {.expert_backend = "reference"});
-  const MoeProblem& problem = runner.model().info().moe;
-  if (problem.shape.num_experts == 0) {
-    fail(ErrorCode::unsupported, model, ": expected a model with routed experts, got one without a sparse layer");
-  }
-  return problem;
-}
+constexpr double kTrialBudgetS = 2;
 
-MoeProblem problem_of(const Flags& flags) {
+void check_usage(const Flags& flags) {
   if (flags.model.empty() == flags.shape.empty()) {
     fail(ErrorCode::bad_usage, "octet backends: expected one of --model DIR and --shape NAME, got ",
          flags.model.empty() ? "neither" : "both");
   }
-  MoeProblem problem = flags.model.empty() ? find_moe_shape(flags.shape) : problem_of_checkpoint(flags.model);
-  problem.numerics = flags.numerics == "int8" ? NumericsClass::int8 : NumericsClass::exact16;
-  return problem;
+  if (flags.measure && (flags.model.empty() || flags.hardware != "this")) {
+    fail(ErrorCode::bad_usage, "--measure: expected --model DIR on this machine, got ",
+         flags.model.empty() ? "a shape without weights" : "--hardware " + flags.hardware);
+  }
+}
+
+/// What is asked for. Of a checkpoint, the first sparse layer, with what trials on this machine found out: from the
+/// cache, or with --measure now.
+SelectionRequest make_request(const Flags& flags) {
+  SelectionRequest request{.buckets = flags.tokens, .forced = flags.backend};
+  std::sort(request.buckets.begin(), request.buckets.end());
+  request.buckets.erase(std::unique(request.buckets.begin(), request.buckets.end()), request.buckets.end());
+  const NumericsClass numerics = flags.numerics == "int8" ? NumericsClass::int8 : NumericsClass::exact16;
+  if (flags.model.empty()) {
+    request.problem = find_moe_shape(flags.shape);
+    request.problem.numerics = numerics;
+    return request;
+  }
+  ThreadPool threads;
+  const Checkpoint checkpoint = Checkpoint::open(flags.model);
+  // The reference reads every format where it lies, so nothing is repacked to answer.
+  const ModelRunner runner(checkpoint, threads, {.expert_backend = "reference"});
+  request.problem = runner.model().info().moe;
+  request.problem.numerics = numerics;
+  if (request.problem.shape.num_experts == 0) {
+    fail(ErrorCode::unsupported, flags.model, ": expected a model with routed experts, got one without a sparse layer");
+  }
+  if (flags.hardware != "this") return request;
+  const TrialCache cache(flags.trial_cache);
+  const std::string key = trial_key(request.problem, this_cpu());
+  if (!flags.measure) {
+    request.trials = cache.find(key);
+  } else {
+    request.trials = try_on_loaded_layer(runner.model(), request, threads, kTrialBudgetS);
+    if (!flags.trial_cache.empty() && !cache.store(key, request.trials)) {
+      std::fprintf(stderr, "octet: note: %s could not be written; the next start will not know these results\n",
+                   flags.trial_cache.c_str());
+    }
+  }
+  return request;
 }
 
 /// "NVFP4", or "NVFP4 and BF16" where the down projection is stored differently.
@@ -53,13 +84,18 @@ std::string formats(const MoeProblem& problem) {
   return problem.gate_up == problem.down ? gate_up : gate_up + " and " + describe(problem.down);
 }
 
-std::string timing(const SelectionRow& row) {
-  char text[80];
+/// A bound from a read rate that nobody measured is no limit, so it has no share.
+std::string timing(const SelectionRow& row, const DeviceInfo& device) {
+  char text[128];
+  int length = std::snprintf(text, sizeof(text), "at best %.1f us%s", row.bound_us,
+                             device.read_gbs > 0 ? "" : " (at an assumed 10 GB/s)");
   if (row.measured_us) {
-    std::snprintf(text, sizeof(text), "at best %.1f us, measured %.1f us (%.0f %%)", row.bound_us, *row.measured_us,
-                  100 * row.bound_us / *row.measured_us);
-  } else {
-    std::snprintf(text, sizeof(text), "at best %.1f us", row.bound_us);
+    length += std::snprintf(text + length, sizeof(text) - length, ", measured %.1f us", *row.measured_us);
+    if (device.read_gbs > 0) {
+      length +=
+          std::snprintf(text + length, sizeof(text) - length, " (%.0f %%)", 100 * row.bound_us / *row.measured_us);
+    }
+    std::snprintf(text + length, sizeof(text) - length, ", agrees with the reference");
   }
   return text;
 }
@@ -79,7 +115,7 @@ void print_text(const MoeProblem& problem, const DeviceInfo& device, const std::
       bucket = row.num_tokens;
       print_bucket_head(problem, device, bucket);
     }
-    const std::string why = row.refusal ? row.refusal->reason : timing(row);
+    const std::string why = row.refusal ? row.refusal->reason : timing(row, device);
     const char* state = row.state == CandidateState::can_run ? "can run" : to_string(row.state).data();
     std::printf("  %-36s%-10s%s\n", std::string(row.backend->name).c_str(), state, why.c_str());
   }
@@ -122,10 +158,9 @@ OrderedJson to_json(const SelectionRow& row) {
 }
 
 int list_backends(const Flags& flags) {
+  check_usage(flags);
   const DeviceInfo device = find_hardware(flags.hardware);
-  SelectionRequest request{.problem = problem_of(flags), .buckets = flags.tokens, .forced = flags.backend};
-  std::sort(request.buckets.begin(), request.buckets.end());
-  request.buckets.erase(std::unique(request.buckets.begin(), request.buckets.end()), request.buckets.end());
+  const SelectionRequest request = make_request(flags);
   const std::vector<SelectionRow> rows = select_expert_backends(request, device);
   // Without a forced name nothing was asked that could fail: a table in which nothing runs is an answer.
   if (flags.backend != "auto") check_every_bucket_served(rows, flags.backend);
@@ -154,6 +189,8 @@ void add_backends(CLI::App& app, Runner& run) {
   command->add_option("--numerics", flags->numerics, "numerics class")->check(CLI::IsMember({"exact16", "int8"}));
   command->add_option("--moe-runner-backend", flags->backend,
                       "backend by name or alias; decode=A,prefill=B; auto: by rule");
+  command->add_flag("--measure", flags->measure, "try the backends on a loaded layer first: proof and timing");
+  command->add_option("--trial-cache", flags->trial_cache, "file of earlier results; empty: none");
   command->add_flag("--json", flags->json, "print one JSON object on stdout");
   command->callback([flags, &run] { run = [flags] { return list_backends(*flags); }; });
 }

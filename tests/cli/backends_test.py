@@ -1,5 +1,6 @@
 """octet backends: the selection table of models and named shapes, on this machine and on hardware that is not there."""
 
+import os
 import re
 
 from octet_command import BUNDLED, RANDOM, CommandTest, run, unittest_line
@@ -8,6 +9,7 @@ CODES = {'not_built', 'instruction_set', 'shared_memory', 'shape', 'format', 'ac
          'numerics_class', 'mismatch', 'not_selected'}
 SHAPES = ('glm5', 'glm5-tp8', 'qwen3-30b-a3b', 'qwen3-235b-a22b', 'qwen3-235b-a22b-tp8', 'deepseek-v3',
           'deepseek-v3-tp8', 'gpt-oss-20b', 'gpt-oss-120b', 'tiny-glm5')
+os.environ['XDG_CACHE_HOME'] = '/nonexistent'  # no results of earlier trials
 HARDWARE = ('h200', 'h100', 'b200', 'rtx-pro-6000', 'rtx-5090', 'gb10', 'this')
 
 
@@ -131,6 +133,34 @@ class ForcedName(BackendsTest):
         expected = self.succeeds(run('generate', *flags)).stdout
         for name in ('decode=cpu.rows,prefill=reference', 'prefill=cpu.rows', 'decode=reference'):
             self.assertEqual(self.succeeds(run('generate', *flags, '--moe-runner-backend', name)).stdout, expected)
+
+
+class Measured(BackendsTest):
+    def test_trials_prove_and_time_on_a_loaded_layer_and_are_remembered(self):
+        cache = self.folder / 'new/trials.json'
+        flags = ('--model', BUNDLED, '--tokens', '1,8', '--trial-cache', cache)
+        self.assertIsNone(self.rows(*flags)[1, 'cpu.rows']['measured_us'])
+        measured = self.rows(*flags, '--measure')
+        for tokens in (1, 8):
+            self.assertEqual(measured[tokens, 'cpu.rows']['state'], 'chosen')
+            self.assertGreater(measured[tokens, 'cpu.rows']['measured_us'], 0)
+        self.assertEqual(self.rows(*flags), measured)
+        text = self.succeeds(run('backends', *flags)).stdout.decode()
+        self.assertRegex(text, r'cpu\.rows +chosen +at best .*, measured [\d.]+ us.*, agrees with the reference\n')
+
+    def test_results_of_a_damaged_file_are_forgotten(self):
+        cache = self.write('trials.json', '{"version": 1, "entries"')
+        rows = self.rows('--model', BUNDLED, '--trial-cache', cache)
+        self.assertIsNone(rows[1, 'cpu.rows']['measured_us'])
+
+    def test_file_that_cannot_be_written_is_a_note(self):
+        done = self.succeeds(run('backends', '--model', BUNDLED, '--tokens', 1, '--measure', '--trial-cache',
+                                 self.write('file', '') / 'trials.json'))
+        self.assertIn(b'could not be written', done.stderr)
+
+    def test_only_a_checkpoint_on_this_machine_can_be_measured(self):
+        self.refuses(run('backends', '--shape', 'glm5', '--measure'), 2, '--measure', 'without weights')
+        self.refuses(run('backends', '--model', BUNDLED, '--hardware', 'h200', '--measure'), 2, '--measure', 'h200')
 
 
 class BadInput(BackendsTest):
