@@ -63,8 +63,10 @@ class Table(BackendsTest):
         text = self.succeeds(run('backends', '--model', BUNDLED, '--tokens', '1,64')).stdout.decode()
         heads = re.findall(r'^moe experts   T=(\d+) H=256 I=128 E=64 top_k=8, NVFP4, exact16, ', text, re.MULTILINE)
         self.assertEqual(heads, ['1', '64'])
-        self.assertEqual(len(re.findall(r'^  cpu\.rows +chosen +at best [\d.]+ us$', text, re.MULTILINE)), 2)
-        self.assertEqual(len(re.findall(r'^  reference +can run +at best [\d.]+ us$', text, re.MULTILINE)), 2)
+        self.assertEqual(len(re.findall(r'^  cpu\.rows +chosen +at best [\d.]+ us \(at an assumed 10 GB/s\)$', text,
+                                        re.MULTILINE)), 2)
+        self.assertEqual(len(re.findall(r'^  reference +can run +at best [\d.]+ us \(at an assumed 10 GB/s\)$', text,
+                                        re.MULTILINE)), 2)
         self.assertRegex(text, r'  cuda\.fp4_rows +refused +needs sm_90')
 
 

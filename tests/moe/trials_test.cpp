@@ -18,6 +18,7 @@ using test::TestWeight;
 
 std::optional<Refusal> never_refuse(const MoeProblem&, const DeviceInfo&) { return std::nullopt; }
 double short_bound(const MoeProblem&, const DeviceInfo&) { return 1e-3; }
+double longer_bound(const MoeProblem&, const DeviceInfo&) { return 2e-3; }
 double endless_bound(const MoeProblem&, const DeviceInfo&) { return 1e12; }
 PackedWeights packs_nothing(const MoeProblem&) { return {}; }
 
@@ -101,6 +102,16 @@ TEST_F(Trials, ABackendThatAgreesIsTimedInEveryBucket) {
     EXPECT_FALSE(trial.mismatch) << *trial.mismatch;
   }
   EXPECT_EQ(trials[2].num_tokens, 40);
+}
+
+TEST_F(Trials, TheMostPromisingBackendOfEveryBucketComesBeforeTheSecondOfAny) {
+  const ExpertBackendEntry table[] = {{"second", never_refuse, longer_bound, packs_nothing, make_faulty<nothing>},
+                                      {"first", never_refuse, short_bound, packs_nothing, make_faulty<nothing>}};
+  std::vector<std::string> order;
+  for (const BackendTrial& trial : run({1, 8}, table)) {
+    order.push_back(std::string(trial.name) + " " + std::to_string(trial.num_tokens));
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"first 1", "first 8", "second 1", "second 8"}));
 }
 
 TEST_F(Trials, ABackendThatIsWrongInOneRowOrAnswersNanIsRefusedByName) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/clock.h"
+#include "moe/experts/bound.h"
 #include "tensor/buffer.h"
 
 namespace octet {
@@ -16,11 +17,16 @@ constexpr int kTimedRuns = 3;
 constexpr int64_t kDistinctRows = 256;  // enough to visit every expert, and quick to draw
 constexpr double kProofShare = 0.25;    // of the budget, for the reference
 
-/// Memory larger than the last-level cache; writing it leaves nothing of a layer's weights in the cache.
+/// Memory as large as the last-level cache; writing it leaves little of a layer's weights there. Nothing for a layer
+/// that is far larger than the cache and so evicts itself.
 class CacheEvictor {
  public:
-  explicit CacheEvictor(const DeviceInfo& device)
-      : buffer_(std::clamp(2 * device.cache_bytes, int64_t{32} << 20, int64_t{512} << 20)) {}
+  CacheEvictor(const MoeProblem& problem, const DeviceInfo& device) {
+    const double layer_bytes = problem.shape.num_experts * expert_bytes(problem);
+    if (layer_bytes > 4 * static_cast<double>(device.cache_bytes)) return;
+    buffer_ = Buffer(std::clamp(device.cache_bytes, kLeast, kMost));
+    evict();  // the first pass takes the memory's pages
+  }
 
   void evict() {
     ++mark_;
@@ -28,6 +34,9 @@ class CacheEvictor {
   }
 
  private:
+  // On a virtual machine the cache that it reports is shared with others, and its own part is far smaller.
+  static constexpr int64_t kLeast = int64_t{16} << 20, kMost = int64_t{128} << 20;
+
   Buffer buffer_;
   uint8_t mark_ = 0;
 };
@@ -45,7 +54,12 @@ class Trials {
  public:
   Trials(const SelectionRequest& request, const DeviceInfo& device, const TrialLayer& layer, ThreadPool& threads,
          double budget_s)
-      : request_(request), device_(device), layer_(layer), threads_(threads), budget_s_(budget_s), evictor_(device) {
+      : request_(request),
+        device_(device),
+        layer_(layer),
+        threads_(threads),
+        budget_s_(budget_s),
+        evictor_(request.problem, device) {
     const MoeShape& shape = request.problem.shape;
     const int64_t most = *std::max_element(request.buckets.begin(), request.buckets.end());
     x_ = trial_rows(most, shape.hidden);
@@ -61,15 +75,9 @@ class Trials {
   }
 
   std::vector<BackendTrial> run(std::span<const ExpertBackendEntry> backends) {
-    std::vector<SelectionRow> rows = select_expert_backends(request_, device_, backends);
-    std::erase_if(rows, [](const SelectionRow& row) { return row.state == CandidateState::refused; });
-    // The most promising first, so that its time rules out others.
-    std::stable_sort(rows.begin(), rows.end(), [](const SelectionRow& a, const SelectionRow& b) {
-      return std::pair(a.num_tokens, a.bound_us) < std::pair(b.num_tokens, b.bound_us);
-    });
     // A bound rules out only where the read rate that it comes from is known; no processor reads 50 times 10 GB/s.
     const double doubt = device_.read_gbs > 0 ? 1 : 50;
-    for (const SelectionRow& row : rows) {
+    for (const SelectionRow& row : candidates(backends)) {
       double& best_us = best_us_.try_emplace(row.num_tokens, INFINITY).first->second;
       if (row.bound_us > best_us * doubt || expected_us(row) * 1e-6 > budget_s_ - watch_.seconds()) continue;
       trials_.push_back(try_one(row));
@@ -79,6 +87,22 @@ class Trials {
   }
 
  private:
+  /// What can run: the most promising backend of each bucket, then the second of each, and so on.
+  std::vector<SelectionRow> candidates(std::span<const ExpertBackendEntry> backends) const {
+    std::vector<SelectionRow> rows = select_expert_backends(request_, device_, backends);
+    std::erase_if(rows, [](const SelectionRow& row) { return row.state == CandidateState::refused; });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const SelectionRow& a, const SelectionRow& b) { return a.bound_us < b.bound_us; });
+    std::map<int64_t, int> seen;  // by bucket
+    std::vector<std::pair<int, SelectionRow>> ranked;
+    for (const SelectionRow& row : rows) ranked.emplace_back(seen[row.num_tokens]++, row);
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first, a.second.num_tokens) < std::pair(b.first, b.second.num_tokens);
+    });
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = ranked[i].second;
+    return rows;
+  }
+
   View2<const float> rows(int64_t count) const { return {x_.data(), count, request_.problem.shape.hidden}; }
 
   /// How long one run will take at most, going by the same backend's time for fewer tokens.

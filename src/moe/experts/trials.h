@@ -31,11 +31,11 @@ struct TrialLayer {
   std::function<RoutingTable(View2<const float> x)> route;  // by the layer's own router
 };
 
-/// Tries the backends that can run, bucket by bucket, smallest first, each with caches cold: runs it on trial_rows(),
-/// compares the first rows with the reference, and takes the median of the times. One whose bound is above what another
-/// was measured at cannot win and is left out; so is whatever would take longer than what is left of the budget.
-/// budget_s  soft: a run that has begun is finished. The reference is part of it, on fewer rows where it is slow.
-/// Returns   what was found out; hand it to select_expert_backends() as request.trials.
+/// Tries the backends that can run, the most promising of each bucket first, each with caches cold: runs it on
+/// trial_rows(), compares the first rows with the reference, and takes the median of the times. One whose bound is
+/// above what another was measured at cannot win and is left out; so is whatever would take longer than what is left of
+/// the budget. budget_s  soft: a run that has begun is finished. The reference is part of it, on fewer rows where it is
+/// slow. Returns   what was found out; hand it to select_expert_backends() as request.trials.
 std::vector<BackendTrial> try_expert_backends(const SelectionRequest& request, const DeviceInfo& device,
                                               const TrialLayer& layer, ThreadPool& threads, double budget_s,
                                               std::span<const ExpertBackendEntry> table = expert_backends());
