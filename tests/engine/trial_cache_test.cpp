@@ -51,7 +51,7 @@ TEST_F(TrialCacheFile, StoringLeavesNoUnfinishedFileBehind) {
 
 TEST_F(TrialCacheFile, ADamagedFileCountsAsEmptyAndIsReplaced) {
   const std::string entry = R"({"name": "cpu.rows", "tokens": 8, "measured_us": 1})";
-  for (const std::string text :
+  for (const std::string& text :
        {std::string(""), std::string("{"), std::string("[]"), std::string("\xff\xfe"), std::string(1000, '['),
         R"({"version": 2, "entries": {"a": [)" + entry + "]}}", R"({"version": 1, "entries": [)" + entry + "]}",
         std::string(R"({"version": 1, "entries": {"a": 3}})"), std::string(R"({"entries": {}})"),
