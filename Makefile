@@ -41,12 +41,12 @@ check:  ## checks formatting, includes and the limits of files
 format:  ## formats every C++ file
 	scripts/check_format --fix
 
+# Of the test scripts only the one with damaged input: the others run whole answers, which the programs cover.
 asan:  ## builds with the address and undefined-behaviour sanitizers and runs the fast tests
 	cmake --preset asan --log-level=WARNING
 	cmake --build build/asan
-	@scripts/run_tests --build build/asan
+	@scripts/run_tests --build build/asan _tests cli_errors
 
-# Test scripts run whole commands, which the programs cover, many times more slowly.
 tsan:  ## builds with the thread sanitizer and runs the fast test programs
 	cmake --preset tsan --log-level=WARNING
 	cmake --build build/tsan
@@ -54,7 +54,7 @@ tsan:  ## builds with the thread sanitizer and runs the fast test programs
 
 fuzz:  ## builds the fuzz targets with Clang and runs each for a while (FUZZ_SECONDS, 20)
 	cmake --preset fuzz --log-level=WARNING
-	cmake --build build/fuzz
+	cmake --build build/fuzz --target fuzz/all
 	@scripts/run_fuzz build/fuzz $(or $(FUZZ_SECONDS),20)
 
 clean:  ## removes build/

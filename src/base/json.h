@@ -22,6 +22,9 @@ struct JsonLimits {
 /// Throws   Error(code) on malformed text, a duplicate key, invalid UTF-8 or nesting beyond the limit.
 Json parse_json(std::string_view text, std::string_view where, ErrorCode code, JsonLimits limits = {});
 
+/// Throws Error(code) for text that the library could not parse; reason is what its exception says.
+[[noreturn]] void fail_json(ErrorCode code, std::string_view where, std::string_view reason);
+
 /// Reads a whole text file. Throws Error(bad_file) if it is missing, not a regular file, or larger than max_bytes.
 std::string read_text_file(const std::string& path, int64_t max_bytes);
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -60,10 +61,18 @@ int ThreadPool::default_num_threads() {
 ThreadPool::ThreadPool(int num_threads)
     : num_threads_(num_threads > 0 ? num_threads : default_num_threads()), ticket_(make_ticket(0, kClosed)) {
   workers_.reserve(static_cast<size_t>(num_threads_ - 1));
-  for (int thread = 1; thread < num_threads_; ++thread) workers_.emplace_back([this] { worker(); });
+  try {
+    for (int thread = 1; thread < num_threads_; ++thread) workers_.emplace_back([this] { worker(); });
+  } catch (const std::exception&) {  // std::system_error, or no memory for a stack
+    const size_t started = workers_.size() + 1;
+    stop_workers();
+    fail(ErrorCode::limit, "could start ", started, " of ", num_threads_, " threads; lower --threads");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop_workers(); }
+
+void ThreadPool::stop_workers() {
   {
     std::lock_guard lock(mutex_);
     stop_.store(true);

@@ -39,6 +39,7 @@ class FunctionRef<R(A...)> {
 class ThreadPool {
  public:
   /// num_threads counts the caller; 0 means default_num_threads().
+  /// Throws Error(limit) if the system refuses to start that many.
   explicit ThreadPool(int num_threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -61,6 +62,7 @@ class ThreadPool {
   // The present job's number in the upper half, the next part to claim in the lower half.
   using Ticket = uint64_t;
 
+  void stop_workers();
   void worker();
   bool run_one_part();
   void wait_for_job(uint32_t seen);

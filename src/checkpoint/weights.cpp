@@ -307,7 +307,7 @@ void WeightTable::refuse_foreign_format(const std::string& name) const {
   }
 }
 
-void WeightTable::finish(ThreadPool& pool) {
+void WeightTable::finish() {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (taken_[i]) continue;
     const CheckpointTensor& tensor = checkpoint_.tensors()[i];
@@ -321,7 +321,6 @@ void WeightTable::finish(ThreadPool& pool) {
     }
   }
   report_.throw_if_any();
-  check_scales(pool);
 }
 
 void WeightTable::check_scales(ThreadPool& pool) {

@@ -83,11 +83,13 @@ class WeightTable {
   /// Tensors whose full name matches a shell wildcard are known and left out: finish() does not call them surplus.
   void ignore(const std::string& pattern) { ignored_.push_back(pattern); }
 
-  /// To be called once, after the last tensor was taken. First the table: throws one Error(bad_checkpoint) that lists
-  /// every missing, misshapen and surplus tensor; nothing but headers and global scales was read until then. Then the
-  /// block scales of this rank, in parallel: throws another if any is zero, negative or not a number.
+  /// To be called once, after the last tensor was taken: throws one Error(bad_checkpoint) that lists every missing,
+  /// misshapen and surplus tensor. Nothing but headers and global scales was read until then.
+  void finish();
+
+  /// After finish(): throws Error(bad_checkpoint) if a block scale of this rank is zero, negative or not a number.
   /// Cost     reads all block scales once, a ninth of NVFP4 weights. Prefetch first where the disk is slow.
-  void finish(ThreadPool& pool);
+  void check_scales(ThreadPool& pool);
 
   /// What was taken so far, in order of first use; after finish() also what was left out, as module class "unused".
   const std::vector<InventoryRow>& inventory() const { return inventory_; }
@@ -113,14 +115,13 @@ class WeightTable {
   void record(const CheckpointTensor& tensor, std::string_view module_class, std::string_view format);
   bool mark(const CheckpointTensor& tensor);
   void refuse_foreign_format(const std::string& name) const;
-  void check_scales(ThreadPool& pool);
 
   const Checkpoint& checkpoint_;
   int32_t rank_;
   int32_t num_ranks_;
   std::vector<bool> taken_;  // by index into checkpoint_.tensors()
   std::vector<std::string> ignored_;
-  std::vector<ScaledWeight> scaled_;  // whose block scales finish() checks
+  std::vector<ScaledWeight> scaled_;  // whose block scales check_scales() looks at
   LoadReport report_;
   std::vector<InventoryRow> inventory_;
   std::vector<std::string> warnings_;

@@ -57,7 +57,7 @@ SelectionRequest make_request(const Flags& flags) {
   ThreadPool threads;
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
   // The reference reads every format where it lies, so nothing is repacked to answer.
-  const ModelRunner runner(checkpoint, threads, {.expert_backend = "reference"});
+  const ModelRunner runner(checkpoint, threads, {.expert_backend = "reference", .check_scales = false});
   request.problem = runner.model().info().moe;
   request.problem.numerics = numerics;
   if (request.problem.shape.num_experts == 0) {

@@ -49,9 +49,8 @@ class Conversation {
 
  private:
   std::string stream_answer() {
-    Request request = make_request(flags_.sampling, engine_.checkpoint().generation_config());
-    request.prompt = engine_.tokenizer().encode(engine_.chat_template().render(messages_));
-    const RequestId id = engine_.submit(std::move(request));
+    const std::string prompt = engine_.chat_template().render(messages_);
+    const RequestId id = engine_.submit(make_request(flags_.sampling, engine_, engine_.tokenizer().encode(prompt)));
     const InterruptGuard guard;
     std::string text;
     for (bool finished = false; !finished;) {
@@ -94,6 +93,7 @@ int chat(const Flags& flags) {
     if (terminal) std::fputs("> ", stdout);
     std::fflush(stdout);
     if (!std::getline(std::cin, line)) break;
+    if (!line.empty() && line.back() == '\r') line.pop_back();  // input of another system
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (line == "/quit" || line == "/exit") return 0;
     if (line == "/help") {

@@ -68,13 +68,15 @@ void add_eval(CLI::App& app, Runner& run) {
   nll->add_option("--max-context", nll_flags->max_context, "cut prefix + text to this many tokens")->required();
   nll->add_option("--prefix", nll_flags->prefix, "put before each text; special tokens in it are recognised");
   add_model_flags(*nll, nll_flags->model);
+  add_batch_flags(*nll, nll_flags->model);
   nll->callback([nll_flags, &run] { run = [nll_flags] { return eval_nll(*nll_flags); }; });
 
   CLI::App* answers = eval->add_subcommand("answers", "exact answers to questions, greedy, through the chat template");
   answers->add_option("--data", answer_flags->data, "JSON lines with a \"question\" and an \"answer\" each")
       ->required();
-  answers->add_option("--max-tokens", answer_flags->max_tokens, "longest answer")->check(CLI::PositiveNumber);
+  answers->add_option("--max-tokens", answer_flags->max_tokens, "longest answer")->check(CLI::Range(1, 1 << 30));
   add_model_flags(*answers, answer_flags->model);
+  add_batch_flags(*answers, answer_flags->model);
   answers->callback([answer_flags, &run] { run = [answer_flags] { return eval_answers(*answer_flags); }; });
 }
 

@@ -93,12 +93,12 @@ void print_answer_json(const Engine& engine, size_t prompt_tokens, const Answer&
 }
 
 int generate(const Flags& flags) {
+  if (!flags.system.empty() && !flags.chat) fail(ErrorCode::bad_usage, "--system: only with --chat");
   EngineOptions options = engine_options(flags.model);
   ProgressBar bar("loading weights");
   options.progress = bar.callback();
   Engine engine(std::move(options));
-  Request request = make_request(flags.sampling, engine.checkpoint().generation_config());
-  request.prompt = encode_prompt(engine, flags);
+  Request request = make_request(flags.sampling, engine, encode_prompt(engine, flags));
   const size_t prompt_tokens = request.prompt.size();
   const Answer answer = run_to_end(engine, engine.submit(std::move(request)), !flags.model.json);
   if (flags.model.json) {

@@ -61,7 +61,8 @@ OrderedJson to_json(const Checkpoint& checkpoint, const ModelRunner& runner, con
 int inspect(const ModelFlags& flags) {
   ThreadPool threads(flags.threads);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
-  const ModelRunner runner(checkpoint, threads, {.expert_backend = engine_options(flags).expert_backend});
+  const ModelRunner runner(checkpoint, threads,
+                           {.expert_backend = engine_options(flags).expert_backend, .check_scales = false});
   const MemoryPlan plan = runner.plan({.cache_tokens = runner.model().info().max_positions});
   if (flags.json) {
     print_json(to_json(checkpoint, runner, plan));

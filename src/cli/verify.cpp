@@ -29,7 +29,9 @@ void print_result(const VerifyResult& result) {
     std::printf("golden  %-14s %-6s nmse at most %.2e, flips %lld (%lld unexplained), greedy %s, router %s\n",
                 check.path.c_str(), check.ok ? "ok" : "FAILED", check.max_nmse, static_cast<long long>(check.flips),
                 static_cast<long long>(check.unexplained_flips), check.greedy_equal ? "equal" : "DIFFERS",
-                check.router_equal ? "equal" : "differs");
+                !check.has_router    ? "not in the golden file"
+                : check.router_equal ? "equal"
+                                     : "differs");
   }
   std::printf("%s\n", result.ok ? "ok" : "FAILED");
 }

@@ -31,9 +31,10 @@ struct ModelFlags {
 };
 
 /// Adds --model, --device, --threads, --compute, --numerics, --dense-dtype, --moe-runner-backend, --context-length,
-/// --chunked-prefill-size, --max-running-requests, --mem-fraction-static and --json; flags.max_running_requests is the
-/// default.
+/// --chunked-prefill-size, --mem-fraction-static and --json.
 void add_model_flags(CLI::App& app, ModelFlags& flags);
+/// Adds --max-running-requests; its default stands in flags.
+void add_batch_flags(CLI::App& app, ModelFlags& flags);
 /// Only those that choose a checkpoint and threads: --model, --threads, --moe-runner-backend, --json.
 void add_checkpoint_flags(CLI::App& app, ModelFlags& flags);
 
@@ -53,8 +54,9 @@ struct SamplingFlags {
 /// --max-tokens --ignore-eos.
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags);
 
-/// A request without a prompt, with flags over the defaults of generation_config (null: none). A seed that is not given
-/// is random. Throws Error(bad_config) on defaults of the wrong type, Error(bad_request) on values out of range.
-Request make_request(const SamplingFlags& flags, const Json& generation_config);
+/// A request for this prompt, with flags over the defaults of the engine's generation_config.json. A seed that is not
+/// given is random; a default for the longest answer is cut to what the context leaves. Throws Error(bad_config) on
+/// defaults of the wrong type, Error(bad_request) on values out of range.
+Request make_request(const SamplingFlags& flags, const Engine& engine, std::vector<TokenId> prompt);
 
 }  // namespace octet

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/clock.h"
-
 namespace octet {
 namespace {
 
@@ -15,13 +13,14 @@ bool uses_penalties(const SamplingOptions& options) {
   return options.repetition_penalty != 1.0 || options.presence_penalty != 0.0 || options.frequency_penalty != 0.0;
 }
 
-/// Adds the ids under `key`, a number or a list of numbers, to `ids`.
-void add_ids(const Json& object, const std::string& key, std::vector<TokenId>& ids) {
+/// Adds the ids under "eos_token_id" of a file, a number or a list of numbers, to `ids`.
+void add_eos_ids(const Json& object, const std::string& file, std::vector<TokenId>& ids) {
+  const std::string key = "eos_token_id";
   if (!object.is_object() || !object.contains(key)) return;
   const Json& value = object[key];
   const auto add = [&](const Json& id) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
-      fail(ErrorCode::bad_config, key, ": expected token ids, got ", id.dump());
+      fail(ErrorCode::bad_config, file, ": ", key, ": expected token ids, got ", id.dump());
     }
     ids.push_back(TokenId{id.get<int32_t>()});
   };
@@ -67,8 +66,8 @@ std::string_view to_string(FinishReason reason) {
 
 std::vector<TokenId> read_eos(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
   std::vector<TokenId> ids;
-  add_ids(checkpoint.generation_config(), "eos_token_id", ids);
-  add_ids(checkpoint.config(), "eos_token_id", ids);
+  add_eos_ids(checkpoint.generation_config(), checkpoint.folder() + "/generation_config.json", ids);
+  add_eos_ids(checkpoint.config(), checkpoint.folder() + "/config.json", ids);
   const std::string path = checkpoint.folder() + "/tokenizer_config.json";
   if (tokenizer != nullptr && std::filesystem::exists(path)) {
     constexpr int64_t kMaxBytes = int64_t{64} << 20;
@@ -87,7 +86,6 @@ std::vector<TokenId> read_eos(const Checkpoint& checkpoint, const Tokenizer* tok
 
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)), checkpoint_(Checkpoint::open(options_.model_dir)), threads_(options_.threads) {
-  const Stopwatch watch;
   const DeviceInfo device = this_cpu();
   tokenizer_ = load_tokenizer(options_.model_dir);
   chat_template_ = ChatTemplate::load(options_.model_dir);
@@ -109,7 +107,7 @@ Engine::Engine(EngineOptions options)
                                                             .max_logit_rows = logit_rows,
                                                             .context_length = context_length_},
                                            runner_->cache());
-  load_s_ = watch.seconds();
+  load_s_ = load_watch_.seconds();
 }
 
 Engine::~Engine() = default;
@@ -120,7 +118,7 @@ void Engine::choose_context(int64_t budget, StepLimits& limits) {
   const int64_t longest = runner_->model().info().max_positions;
   if (options_.context_length > longest) {
     fail(ErrorCode::bad_request, "--context-length ", options_.context_length, ": the model's longest context is ",
-         longest, " tokens (max_position_embeddings)");
+         longest, " tokens (max_position_embeddings); ask for fewer");
   }
   context_length_ = options_.context_length > 0 ? options_.context_length : longest;
   limits.cache_tokens = pages_for(context_length_) * kPageTokens * options_.max_running_requests;
@@ -270,7 +268,7 @@ void Engine::finish(Running& running, FinishReason reason, Event event) {
 
 void Engine::finish_with_error(Running& running, const std::string& error) {
   Event event{.request = running.id};
-  event.error = error;
+  event.error = error + "; run `octet verify` to find out whether the checkpoint or a backend is at fault";
   finish(running, FinishReason::error, std::move(event));
 }
 

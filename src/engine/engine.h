@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/runner.h"
 #include "sampling/sampler.h"
@@ -103,6 +104,7 @@ class Engine {
   void finish(Running& running, FinishReason reason, Event event);
   void finish_with_error(Running& running, const std::string& error);
 
+  const Stopwatch load_watch_;  // first, so that load_s counts everything
   EngineOptions options_;
   Checkpoint checkpoint_;
   ThreadPool threads_;

@@ -1,6 +1,6 @@
 #include "engine/golden.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/json.h"
 
@@ -27,6 +27,18 @@ const TensorInfo* find(const SafetensorsFile& file, const std::string& name) {
     if (tensor.name == name) return &tensor;
   }
   return nullptr;
+}
+
+/// Gaps between the two best logits, one a greedy token; empty if the file has none.
+std::vector<double> read_margins(const Json& prompt, size_t count, const std::string& where) {
+  std::vector<double> margins;
+  if (!prompt.contains("greedy_margins")) return margins;
+  const Json& list = prompt["greedy_margins"];
+  const bool numbers = list.is_array() && list.size() == count &&
+                       std::all_of(list.begin(), list.end(), [](const Json& margin) { return margin.is_number(); });
+  if (!numbers) fail(ErrorCode::bad_file, where, ": greedy_margins: expected ", count, " numbers, one a greedy id");
+  for (const Json& margin : list) margins.push_back(margin.get<double>());
+  return margins;
 }
 
 /// Rows of a tensor of 4-byte elements; a vector is one row. Empty if there is no such tensor.
@@ -59,16 +71,19 @@ Golden Golden::load(const std::string& folder, int64_t vocab) {
     GoldenPrompt entry;
     entry.ids = read_ids(prompt, "ids", vocab, where);
     entry.greedy_ids = read_ids(prompt, "greedy_ids", vocab, where);
-    if (prompt.contains("greedy_margins")) {
-      for (const Json& margin : prompt["greedy_margins"]) entry.greedy_margins.push_back(margin.get<double>());
-    }
+    entry.greedy_margins = read_margins(prompt, entry.greedy_ids.size(), where);
     entry.logits = matrix<float>(golden.file_, "logits_all." + number, DType::f32, vocab);
     if (entry.logits.rows == 0) entry.logits = matrix<float>(golden.file_, "logits_last." + number, DType::f32, vocab);
+    if (entry.logits.rows == 0) {
+      fail(ErrorCode::bad_file, where, ": expected its logits as logits_all.", number, " or logits_last.", number,
+           " in golden.safetensors, found neither");
+    }
     if (entry.ids.empty() || entry.logits.rows > static_cast<int64_t>(entry.ids.size())) {
       fail(ErrorCode::bad_file, where, ": expected at least as many ids as rows of logits, ", entry.logits.rows);
     }
     golden.prompts_.push_back(std::move(entry));
   }
+  if (golden.prompts_.empty()) fail(ErrorCode::bad_file, path, ": prompts: expected at least one prompt, got none");
   constexpr int32_t kMaxLayers = 1 << 12;
   for (int32_t layer = 0; layer < kMaxLayers; ++layer) {
     const View2<const int32_t> ids =

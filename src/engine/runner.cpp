@@ -12,7 +12,8 @@ ModelRunner::ModelRunner(const Checkpoint& checkpoint, ThreadPool& threads, cons
   const ModelOptions model_options{.ranks = comm_->layout(),
                                    .device = device,
                                    .numerics = options.numerics,
-                                   .expert_backend = options.expert_backend};
+                                   .expert_backend = options.expert_backend,
+                                   .check_scales = options.check_scales};
   model_ = load_model(checkpoint, model_options, threads, &notes_);
 }
 

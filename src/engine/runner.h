@@ -15,6 +15,7 @@ namespace octet {
 struct RunnerOptions {
   NumericsClass numerics = NumericsClass::exact16;  // `reference`: plain loops in double; otherwise the fast path
   std::string expert_backend;                       // --moe-runner-backend; empty: by rule
+  bool check_scales = true;                         // see ModelOptions
 };
 
 /// What steps may need at most; decides the memory plan.

@@ -96,9 +96,21 @@ double top_margin(std::span<const float> logits) {
   return static_cast<double>(best) - static_cast<double>(second);
 }
 
-/// Whether greedy tokens equal the golden ones wherever the reference's margin is above twice `error`, the largest
-/// difference of a logit. Rows at or behind a flip are excused: `flips`.
-bool greedy_equal(const GoldenPrompt& prompt, const Answer& reference, const Answer& tested, double error,
+/// How far a logit may be off: as much as was seen, and no more than a row within the path's bound on the NMSE can
+/// have.
+struct LogitError {
+  double largest = 0;
+  double nmse = 0;
+  double of(std::span<const float> row) const {
+    double squares = 0;
+    for (const float logit : row) squares += static_cast<double>(logit) * static_cast<double>(logit);
+    return std::min(largest, std::sqrt(nmse * squares));
+  }
+};
+
+/// Whether greedy tokens equal the golden ones wherever the reference's margin is above twice the error of a logit.
+/// Rows at or behind a flip are excused: `flips`.
+bool greedy_equal(const GoldenPrompt& prompt, const Answer& reference, const Answer& tested, const LogitError& error,
                   const Flips& flips, int64_t vocab) {
   const int64_t first = std::max<int64_t>(prompt.logits.rows, 1) - 1;  // row that predicts greedy_ids[0]
   for (size_t i = 0; i < prompt.greedy_ids.size(); ++i) {
@@ -108,7 +120,7 @@ bool greedy_equal(const GoldenPrompt& prompt, const Answer& reference, const Ans
     const auto token = std::max_element(row.begin(), row.end()) - row.begin();
     const auto position = static_cast<int64_t>(prompt.ids.size() + i) - 1;
     const double margin = i < prompt.greedy_margins.size() ? prompt.greedy_margins[i] : top_margin(judge);
-    if (token != prompt.greedy_ids[i].value && margin > 2 * error && !flips.before(position)) return false;
+    if (token != prompt.greedy_ids[i].value && margin > 2 * error.of(judge) && !flips.before(position)) return false;
   }
   return true;
 }
@@ -147,11 +159,24 @@ std::unique_ptr<ModelRunner> make_runner(const Checkpoint& checkpoint, ThreadPoo
   return runner;
 }
 
+/// Throws Error(bad_file) if a prompt and its continuation are longer than the model's context.
+void check_lengths(const Golden& golden, int64_t max_positions, const std::string& folder) {
+  for (size_t i = 0; i < golden.prompts().size(); ++i) {
+    const GoldenPrompt& prompt = golden.prompts()[i];
+    const auto tokens = static_cast<int64_t>(prompt.ids.size() + prompt.greedy_ids.size());
+    if (tokens > max_positions) {
+      fail(ErrorCode::bad_file, folder, "/golden.json: prompts[", i, "]: expected at most the model's context of ",
+           max_positions, " tokens, got ", tokens, " with its continuation; these are another model's answers");
+    }
+  }
+}
+
 /// The three paths over all prompts.
 std::vector<GoldenCheck> check_golden(const Checkpoint& checkpoint, ThreadPool& threads, const VerifyOptions& options) {
   const ModelRunner probe(checkpoint, threads, {.numerics = NumericsClass::reference});
   const int64_t vocab = probe.model().info().vocab;
   const Golden golden = Golden::load(options.golden_dir, vocab);
+  check_lengths(golden, probe.model().info().max_positions, options.golden_dir);
   const auto reference = make_runner(checkpoint, threads, NumericsClass::reference, "", golden);
   const auto fast = make_runner(checkpoint, threads, NumericsClass::exact16, options.expert_backend, golden);
   GoldenCheck exact{.path = "reference", .greedy_equal = true, .router_equal = true};
@@ -179,13 +204,15 @@ std::vector<GoldenCheck> check_golden(const Checkpoint& checkpoint, ThreadPool& 
     count_prompt(free, free_error.value(), prompts);
     free.flips += flips.count;
     free.unexplained_flips += flips.unexplained;
-    const auto greedy = [&](const Answer& tested, double error, const Flips& excused) {
+    const auto greedy = [&](const Answer& tested, const LogitError& error, const Flips& excused) {
       return greedy_equal(prompt, expected, tested, error, excused, vocab);
     };
-    exact.greedy_equal = exact.greedy_equal && greedy(expected, golden_error.largest(), none);
-    replayed.greedy_equal = replayed.greedy_equal && greedy(followed, replayed_error.largest(), none);
-    free.greedy_equal = free.greedy_equal && greedy(unled, replayed_error.largest(), flips);
+    const LogitError fast_error{replayed_error.largest(), kReplayedMaxNmse};
+    exact.greedy_equal = exact.greedy_equal && greedy(expected, {golden_error.largest(), kReferenceNmse}, none);
+    replayed.greedy_equal = replayed.greedy_equal && greedy(followed, fast_error, none);
+    free.greedy_equal = free.greedy_equal && greedy(unled, fast_error, flips);
     if (done == 0) {
+      exact.has_router = replayed.has_router = free.has_router = !golden.router_ids().empty();
       exact.router_equal = router_equal(golden, expected.choices);
       free.router_equal = router_equal(golden, unled.choices);
       replayed.router_equal = exact.router_equal;
@@ -242,7 +269,8 @@ bool is_for_this_machine(const ExpertBackendEntry& entry, const MoeProblem& prob
 
 VerifyResult verify(const Checkpoint& checkpoint, ThreadPool& threads, const VerifyOptions& options) {
   VerifyResult result;
-  const ModelRunner runner(checkpoint, threads, {.numerics = NumericsClass::reference});
+  // The fast path first: a backend that is forced and cannot run fails at once.
+  const ModelRunner runner(checkpoint, threads, {.expert_backend = options.expert_backend});
   if (!runner.model().moe_blocks().empty()) {
     for (const ExpertBackendEntry& entry : expert_backends()) {
       if (!is_for_this_machine(entry, runner.model().info().moe)) continue;

@@ -27,6 +27,7 @@ struct GoldenCheck {
   int64_t flips = 0;              // choices of experts or keys that differ from the reference's
   int64_t unexplained_flips = 0;  // ... whose margin in the reference is too large for rounding
   bool greedy_equal = false;      // greedy tokens equal the golden ones wherever the margin allows
+  bool has_router = false;        // the golden file holds experts of prompt 0
   bool router_equal = false;      // experts of prompt 0 equal the golden ones, where the golden file holds them
   bool ok = false;
 };

@@ -197,7 +197,9 @@ RoutingTable route_rows(Runtime& rt, const MoeBlock& block, const StepPlan& plan
   const ScopedLine timed(rt.account, rt.lines.router);
   RoutingTable table;
   for (const int64_t row : route(block.router, logits, plan.is_padding, table)) {
-    faults.push_back({row, "layer " + std::to_string(block.layer) + ": the router's logits hold NaN or infinity"});
+    faults.push_back({row, "layer " + std::to_string(block.layer) +
+                               ": the router's logits hold NaN or infinity (computed by " + std::string(rt.ops.name()) +
+                               ")"});
   }
   if (observer && observer->routing(block.layer, logits, table)) weigh(block.router, logits, table);
   return table;
@@ -284,10 +286,12 @@ WeightView load_lm_head(WeightTable& table, const WeightView& embedding, bool ti
   return table.linear("lm_head", embedding.n, embedding.k, {.module_class = "lm head"});
 }
 
-void ignore_unused(WeightTable& table, int32_t num_layers) {
-  constexpr int32_t kMostExtraLayers = 8;  // published models have one
-  for (int32_t i = 0; i < kMostExtraLayers; ++i) {
-    table.ignore("model.layers." + std::to_string(num_layers + i) + ".*");
+void ignore_prediction_layers(WeightTable& table, int32_t num_layers) {
+  // Only a layer that has their own tensors is one; any other layer beyond num_hidden_layers is surplus.
+  for (int32_t layer = num_layers;; ++layer) {
+    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+    if (!table.has(prefix + "eh_proj.weight")) return;
+    table.ignore(prefix + "*");
   }
 }
 

@@ -106,8 +106,8 @@ void write_cache(std::span<const AttentionSpan> spans, View2<const float> rows);
 /// The LM head [V, H]: `lm_head.weight`, or the embedding where the two are tied.
 WeightView load_lm_head(WeightTable& table, const WeightView& embedding, bool tied);
 
-/// Marks the layers of multi-token prediction, which octet knows and does not use.
-void ignore_unused(WeightTable& table, int32_t num_layers);
+/// Leaves out the layers of multi-token prediction behind the model's own.
+void ignore_prediction_layers(WeightTable& table, int32_t num_layers);
 
 /// Embedding [T, H], and the end: logits [rows, V] = lm_head(rms_norm(h[logit_rows])).
 View2<float> embed(Runtime& rt, const StepPlan& plan, const WeightView& table);

@@ -61,6 +61,12 @@ double ConfigReader::number(const std::string& key, double if_missing) const {
   return has(key) ? number(key) : if_missing;
 }
 
+double ConfigReader::positive(const std::string& key, double if_missing) const {
+  const double value = number(key, if_missing);
+  if (value <= 0) refuse(key, "expected a number above 0, got " + shown(*find(key)));
+  return value;
+}
+
 bool ConfigReader::boolean(const std::string& key, bool if_missing) const {
   const Json* value = find(key);
   if (value == nullptr) return if_missing;

@@ -25,6 +25,8 @@ class ConfigReader {
   /// A finite number.
   double number(const std::string& key) const;
   double number(const std::string& key, double if_missing) const;
+  /// A number above 0.
+  double positive(const std::string& key, double if_missing) const;
   bool boolean(const std::string& key, bool if_missing) const;
   std::string text(const std::string& key, const std::string& if_missing) const;
   /// A list of whole numbers; empty if missing.
@@ -34,6 +36,7 @@ class ConfigReader {
   /// A nested object; nullopt if missing.
   std::optional<ConfigReader> object(const std::string& key) const;
 
+  const std::string& where() const { return where_; }
   /// Throws Error(bad_config): "<where>: <key>: <message>".
   [[noreturn]] void refuse(const std::string& key, const std::string& message) const;
 

@@ -62,6 +62,7 @@ struct ModelOptions {
   DeviceInfo device;
   NumericsClass numerics = NumericsClass::exact16;
   std::string expert_backend;  // name or alias; empty or "auto": chosen
+  bool check_scales = true;    // read all block scales once and refuse bad ones
 };
 
 class Model {

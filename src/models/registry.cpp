@@ -26,7 +26,7 @@ constexpr std::array kFamilies = {
 
 std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptions& options, ThreadPool& threads,
                                   LoadNotes* notes) {
-  const ConfigReader config(checkpoint.config(), "config.json");
+  const ConfigReader config(checkpoint.config(), checkpoint.folder() + "/config.json");
   const std::vector<std::string> architectures = config.texts("architectures");
   const std::string architecture = architectures.empty() ? "" : architectures.front();
   const std::string model_type = config.text("model_type", "");
@@ -36,7 +36,7 @@ std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptio
     if (match) return family.load(checkpoint, options, threads, notes);
     known << (known.tellp() > 0 ? ", " : "") << family.architecture;
   }
-  fail(ErrorCode::unsupported, "config.json: architectures: expected one of ", known.str(), ", got \"",
+  fail(ErrorCode::unsupported, config.where(), ": architectures: octet has ", known.str(), ", got \"",
        architecture.empty() ? model_type : architecture, "\"");
 }
 

@@ -27,7 +27,7 @@ void apply_yarn(const ConfigReader& config, const ConfigReader& scaling, int64_t
   const double original =
       config.number("original_max_position_embeddings",
                     scaling.number("original_max_position_embeddings", static_cast<double>(max_positions)));
-  const double factor = scaling.number("factor", static_cast<double>(max_positions) / original);
+  const double factor = scaling.number("factor");
   const double beta_fast = scaling.number("beta_fast", 32), beta_slow = scaling.number("beta_slow", 1);
   if (!(original > 0 && factor > 0 && beta_fast > 0 && beta_slow > 0)) {
     scaling.refuse("factor", "expected positive factor, original_max_position_embeddings, beta_fast and beta_slow");
@@ -90,8 +90,8 @@ Rope read_rope(const ConfigReader& config, int64_t width, double default_theta, 
     if (factor <= 0) scaling->refuse("factor", "expected a positive number, got " + std::to_string(factor));
     for (float& f : rope.frequencies) f = static_cast<float>(f / factor);
   } else if (type != "default" && type != "dynamic") {
-    fail(ErrorCode::unsupported, "config.json: rope_type: expected default, linear, yarn, llama3 or dynamic, got \"",
-         type, "\"");
+    fail(ErrorCode::unsupported, config.where(),
+         ": rope_type: expected default, linear, yarn, llama3 or dynamic, got \"", type, "\"");
   }
   if (const double all_dim = scaling->number("mscale_all_dim", 0); all_dim != 0 && type != "default") {
     const double m = yarn_mscale(scaling->number("factor"), all_dim);

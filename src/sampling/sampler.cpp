@@ -78,18 +78,20 @@ void keep_top_p(double top_p, std::vector<Candidate>& candidates) {
   }
 }
 
-void keep_min_p(double min_p, double best, std::vector<Candidate>& candidates) {
+/// Logits are relative to the best one.
+void keep_min_p(double min_p, std::vector<Candidate>& candidates) {
   if (min_p <= 0.0) return;
-  const double lowest = best + std::log(min_p);
+  const double lowest = std::log(min_p);
   std::erase_if(candidates, [&](const Candidate& c) { return c.logit < lowest; });
 }
 
-int32_t draw(const SampleInput& input, uint64_t seed, double best, const std::vector<Candidate>& candidates) {
+/// Logits are relative to the best one.
+int32_t draw(const SampleInput& input, uint64_t seed, const std::vector<Candidate>& candidates) {
   // Noise lies in [-2.9, 17.4], so a candidate this far below the best one can never win.
   constexpr double kNoiseRange = 20.3;
   Candidate winner{.logit = -std::numeric_limits<double>::infinity(), .token = -1};
   for (const Candidate& c : candidates) {
-    if (c.logit < best - kNoiseRange) continue;
+    if (c.logit < -kNoiseRange) continue;
     const Candidate noisy{.logit = c.logit + gumbel_noise(seed, input.choice, input.position, c.token),
                           .token = c.token};
     if (winner.token < 0 || better(noisy, winner)) winner = noisy;
@@ -169,12 +171,13 @@ Sample sample(const SampleInput& input, const SamplingOptions& options) {
   if (options.temperature == 0.0) {
     result.token = TokenId{std::min_element(candidates.begin(), candidates.end(), better)->token};
   } else {
-    for (Candidate& c : candidates) c.logit /= options.temperature;
+    // Relative to the best logit, so that a tiny temperature cannot overflow.
     const double best = std::min_element(candidates.begin(), candidates.end(), better)->logit;
+    for (Candidate& c : candidates) c.logit = (c.logit - best) / options.temperature;
     keep_top_k(options.top_k, candidates);
     keep_top_p(options.top_p, candidates);
-    keep_min_p(options.min_p, best, candidates);
-    result.token = TokenId{draw(input, options.seed, best, candidates)};
+    keep_min_p(options.min_p, candidates);
+    result.token = TokenId{draw(input, options.seed, candidates)};
   }
   add_logprobs(input, result);
   return result;

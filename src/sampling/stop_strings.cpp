@@ -1,6 +1,7 @@
 #include "sampling/stop_strings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace octet {
 
@@ -11,8 +12,15 @@ StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stop
 std::string StopStrings::push(std::string_view piece) {
   if (stopped_) return {};
   held_ += piece;
-  size_t first = std::string::npos;  // earliest stop string; the text before it is shown
-  for (const std::string& stop : stops_) first = std::min(first, held_.find(stop));
+  // The stop string that is complete first counts, and of those that end there the longest: the text before it is
+  // shown. So what is shown does not depend on how the text is split.
+  size_t first = std::string::npos, end = std::string::npos;
+  for (const std::string& stop : stops_) {
+    const size_t at = held_.find(stop);
+    if (at == std::string::npos || std::pair(at + stop.size(), at) > std::pair(end, first)) continue;
+    first = at;
+    end = at + stop.size();
+  }
   if (first != std::string::npos) {
     stopped_ = true;
     std::string shown = held_.substr(0, first);

@@ -17,7 +17,7 @@ void Scheduler::submit(RequestId request, std::vector<TokenId> prompt, int64_t m
   if (max_new_tokens < 0 || longest > options_.context_length) {
     fail(ErrorCode::bad_request, "prompt of ", prompt_tokens, " tokens and an answer of up to ", max_new_tokens,
          " are longer than the context of ", options_.context_length,
-         " tokens; shorten the prompt or lower max_tokens");
+         " tokens; shorten the prompt or lower max_tokens (--max-tokens)");
   }
   if (pages_for(longest) > cache_.num_pages()) {
     fail(ErrorCode::bad_request, "prompt and answer of up to ", longest, " tokens need ", pages_for(longest),

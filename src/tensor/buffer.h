@@ -18,7 +18,7 @@ struct FreeBuffer {
 };
 }  // namespace detail
 
-/// Zero-initialised memory, aligned to 64 bytes (2 MiB, with huge pages asked for, from 4 MiB on).
+/// Zero-initialised memory, aligned to 64 bytes; from 4 MiB on huge pages are asked for.
 class Buffer {
  public:
   Buffer() = default;

@@ -25,8 +25,8 @@ struct View2 {
       : data(data_), rows(rows_), cols(cols_), stride(stride_) {}
   /// A view of mutable elements is one of constant elements.
   template <class U>
-    requires(std::is_const_v<T> && std::is_same_v<U, std::remove_const_t<T>>)
-  View2(const View2<U>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_const_v<T>&& std::is_same_v<U, std::remove_const_t<T>>)
+      View2(const View2<U>& other)  // NOLINT(google-explicit-constructor)
       : View2(other.data, other.rows, other.cols, other.stride) {}
 
   T* row(int64_t r) const { return data + r * stride; }

@@ -56,7 +56,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(size_t, const std::string&, const Json::exception& e) override {
-    fail(ErrorCode::bad_tokenizer, where_, ": not valid JSON: ", e.what());
+    fail_json(ErrorCode::bad_tokenizer, where_, e.what());
   }
 
  private:

@@ -122,7 +122,8 @@ bool loads(const TempFolder& folder) {
     table.vector("model.norm.weight", 4);
     table.linear("e", 2, 16);
     table.ignore("empty");
-    table.finish(pool);
+    table.finish();
+    table.check_scales(pool);
     return true;
   } catch (const Error&) {
     return false;

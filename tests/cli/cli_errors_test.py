@@ -3,8 +3,10 @@ message that names the place, what was expected and what was found."""
 
 import json
 import os
+import resource
+import subprocess
 
-from octet_command import BUNDLED, RANDOM, Checkpoint, CommandTest, greedy, run, unittest_line
+from octet_command import BUNDLED, OCTET, RANDOM, Checkpoint, CommandTest, greedy, run, unittest_line
 
 
 class BadUsage(CommandTest):
@@ -14,8 +16,9 @@ class BadUsage(CommandTest):
         self.refuses(run(), 2)
         self.refuses(run('eval'), 2)
 
-    def test_unknown_command_is_bad_usage(self):
-        self.refuses(run('generated'), 2)
+    def test_unknown_command_is_named_beside_the_known_ones(self):
+        self.refuses(run('generated'), 2, 'generated', 'generate')
+        self.refuses(run('eval', 'nil'), 2, 'nil', 'nll')
 
     def test_missing_required_flags_are_named(self):
         self.refuses(run('generate', '--prompt', 'God'), 2, '--model')
@@ -53,16 +56,28 @@ class BadUsage(CommandTest):
             self.refuses(run('eval', 'nll', '--model', BUNDLED, '--data', data, '--max-context', length), 2,
                          '--max-context', length)
 
+    def test_ranges_are_written_as_a_person_would(self):
+        for flag in ('--context-length', '--max-tokens'):
+            message = self.refuses(run(*self.GENERATE, flag, -1), 2, flag)
+            self.assertLess(max(map(len, message.splitlines())), 200)
+
+    def test_numbers_that_would_wrap_or_are_empty_or_nan_are_named(self):
+        for flag, value in (('--seed', '-1'), ('--seed', '18446744073709551616'), ('--seed', ''),
+                            ('--temperature', ''), ('--mem-fraction-static', 'nan')):
+            self.refuses(run(*self.GENERATE, flag, value), 2, flag)
+
+    def test_system_message_without_chat_is_refused(self):
+        self.refuses(run(*self.GENERATE, '--system', 'Be brief.'), 2, '--system', '--chat')
+
+    def test_sampling_settings_out_of_range_are_refused_before_a_model_is_opened(self):
+        for flag, value in (('--temperature', -1), ('--temperature', 'nan'), ('--temperature', 'inf'), ('--top-p', 0),
+                            ('--top-p', 1.5), ('--min-p', -0.1), ('--min-p', 2), ('--top-k', -2),
+                            ('--repetition-penalty', 0), ('--presence-penalty', 3), ('--frequency-penalty', 'nan')):
+            for command in (('generate', '--prompt', 'God'), ('chat',)):
+                self.refuses(run(*command, '--model', self.folder / 'absent', flag, value), 2, flag, value)
+
 
 class CannotServe(CommandTest):
-    def test_sampling_settings_out_of_range_say_the_range(self):
-        for flag, value in (('temperature', -1), ('temperature', 'nan'), ('temperature', 'inf'), ('top_p', 0),
-                            ('top_p', 1.5), ('min_p', -0.1), ('min_p', 2), ('top_k', -2), ('repetition_penalty', 0),
-                            ('presence_penalty', 3), ('frequency_penalty', 'nan')):
-            done = run('generate', '--model', BUNDLED, '--prompt', 'God', '--' + flag.replace('_', '-'), value)
-            self.assertIn(done.returncode, (1, 2))
-            self.refuses(done, done.returncode, 'expected a number from', f'got {value}')
-
     def test_prompt_without_tokens_is_refused(self):
         self.refuses(greedy(''), 1, 'at least one token')
 
@@ -84,6 +99,25 @@ class CannotServe(CommandTest):
                 self.refuses(run(command, '--model', RANDOM / 'qwen3-moe', '--moe-runner-backend', name), 1, name,
                              'cpu.rows', 'reference')
             self.refuses(greedy('God', '--moe-runner-backend', name), 1, name, 'cpu.rows', 'reference')
+
+    def test_alias_of_a_backend_is_refused_with_the_backends_it_stands_for(self):
+        self.refuses(greedy('God', '--moe-runner-backend', 'marlin'), 1, 'cuda.fp4_rows', 'CUDA')
+
+    def test_answer_too_long_for_the_context_names_the_flag(self):
+        self.refuses(greedy('God', '--max-tokens', 600), 1, '--max-tokens')
+
+    def test_default_length_of_an_answer_beyond_the_context_is_cut(self):
+        model = Checkpoint(self.folder, BUNDLED)
+        (model.path / 'generation_config.json').write_text('{"max_new_tokens": 2048, "eos_token_id": 8187}')
+        self.succeeds(greedy('Define walrus.', '--chat', model=model))
+
+    def test_more_threads_than_the_system_gives_are_refused(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+        if run('--version', before=limit).returncode != 0:
+            self.skipTest('needs more address space: built with sanitizers')
+        done = run('inspect', '--model', RANDOM / 'qwen3-moe', '--threads', 1000, before=limit, time_limit_s=30)
+        self.refuses(done, 1, '--threads')
 
 
 class BadFolder(CommandTest):
@@ -134,6 +168,15 @@ class BadFolder(CommandTest):
                     model = Checkpoint(self.folder / name / content[:2], BUNDLED)
                     (model.path / name).write_text(content)
                     self.refuses(greedy('God', model=model), 1, name)
+
+    def test_broken_json_is_named_with_line_and_column(self):
+        for name in ('config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json',
+                     'hf_quant_config.json'):
+            for content in ('', '{', '{"a": 1}{', 'nothing'):
+                with self.subTest(name=name, content=content):
+                    model = Checkpoint(self.folder / name / (content[:4] or 'empty'), BUNDLED)
+                    (model.path / name).write_text(content)
+                    self.refuses(greedy('God', model=model), 1, name, 'line 1')
 
 
 class BadShards(CommandTest):
@@ -210,6 +253,11 @@ class BadShards(CommandTest):
         model.edit_header(lambda header: header.update({'model.surplus': header.pop('model.norm.weight')}))
         self.refuses_to_inspect(model, '1 missing', '1 surplus', 'model.norm.weight', 'model.surplus')
 
+    def test_layers_beyond_those_of_the_config_are_surplus(self):
+        model = Checkpoint(self.folder)
+        model.edit_json('config.json', num_hidden_layers=3)
+        self.refuses_to_inspect(model, 'surplus', 'model.layers.3.')
+
 
 class BadConfig(CommandTest):
     def refused(self, source, *parts, **values):
@@ -256,12 +304,25 @@ class BadConfig(CommandTest):
             (model.path / 'generation_config.json').write_text(json.dumps({key: value}))
             self.refuses(run('generate', '--model', model, '--prompt', 'God'), 1, key, json.dumps(value))
 
+    def test_epsilon_that_is_not_positive_is_named(self):
+        for value in (-1, 0):
+            self.refused(RANDOM / 'qwen3-moe', 'config.json: rms_norm_eps: ', str(value), rms_norm_eps=value)
+
+    def test_yarn_without_factor_is_refused(self):
+        self.refused(RANDOM / 'glm5-dsa', 'factor', rope_parameters={'rope_type': 'yarn', 'rope_theta': 1e4})
+
+    def test_value_of_a_default_is_named_with_its_file(self):
+        model = Checkpoint(self.folder, BUNDLED)
+        for key, value in (('temperature', -1), ('top_p', 3), ('eos_token_id', 'x'), ('max_new_tokens', 0)):
+            (model.path / 'generation_config.json').write_text(json.dumps({key: value}))
+            self.refuses(run('generate', '--model', model, '--prompt', 'God'), 1, 'generation_config.json', key)
+
 
 class BadData(CommandTest):
-    def refuses_nll(self, content, *parts, flags=()):
-        done = run('eval', 'nll', '--model', BUNDLED, '--max-context', 512, '--data',
-                   self.write('data.jsonl', content), *flags)
-        self.refuses(done, 1, *parts)
+    def refuses_nll(self, content, *parts, flags=(), status=1):
+        flags = flags or ('--max-context', 512)
+        done = run('eval', 'nll', '--model', BUNDLED, '--data', self.write('data.jsonl', content), *flags)
+        self.refuses(done, status, *parts)
 
     def test_missing_file_and_folder_are_named(self):
         for command in (('nll', '--max-context', 512), ('answers',)):
@@ -281,7 +342,21 @@ class BadData(CommandTest):
         self.refuses(run('eval', 'answers', '--model', BUNDLED, '--data', data), 1, 'quiz.jsonl:1: ', '"answer"')
 
     def test_text_beyond_the_context_is_refused_with_the_length(self):
-        self.refuses_nll('{"text": "%s"}' % ('word ' * 100), '100 tokens', flags=('--context-length', 100))
+        self.refuses_nll('{"text": "%s"}' % ('word ' * 100), '100 tokens',
+                         flags=('--max-context', 512, '--context-length', 100), status=2)
+
+    def test_data_without_anything_to_predict_are_refused(self):
+        self.refuses_nll('{"text": ""}', 'data.jsonl')
+        self.refuses_nll('{"text": "a"}', 'data.jsonl')
+
+    def test_max_context_beyond_the_context_is_refused_by_its_name(self):
+        self.refuses_nll('{"text": "%s"}' % ('word ' * 600), '--max-context', '512 tokens, got 513',
+                         flags=('--max-context', 513), status=2)
+
+    def test_question_too_long_for_the_context_is_named_by_its_line(self):
+        rows = [{'question': 'Define walrus.', 'answer': 'x'}, {'question': 'word ' * 600, 'answer': 'x'}]
+        data = self.write('quiz.jsonl', '\n'.join(map(json.dumps, rows)))
+        self.refuses(run('eval', 'answers', '--model', BUNDLED, '--data', data), 1, 'quiz.jsonl:2: ', '512 tokens')
 
 
 class BadGolden(CommandTest):
@@ -304,6 +379,33 @@ class BadGolden(CommandTest):
         model = Checkpoint(self.folder, golden=True)
         (model.path / 'golden/golden.safetensors').unlink()
         self.refuses(run('verify', '--model', model), 1, 'golden.safetensors')
+
+    def test_goldens_without_prompts_are_refused(self):
+        model = Checkpoint(self.folder, golden=True)
+        (model.path / 'golden/golden.json').write_text('{"prompts": []}')
+        self.refuses(run('verify', '--model', model), 1, 'golden.json', 'prompts')
+
+    def test_prompt_without_logits_is_refused(self):
+        model = Checkpoint(self.folder, golden=True)
+        file = model.path / 'golden/golden.safetensors'
+        file.write_bytes(file.read_bytes().replace(b'logits_all', b'logits_odd'))
+        self.refuses(run('verify', '--model', model), 1, 'logits')
+
+    def test_margins_that_are_no_numbers_are_refused(self):
+        self.refuses_golden('greedy_margins', greedy_margins=['x'])
+        self.refuses_golden('greedy_margins', greedy_margins=3)
+
+    def test_prompt_longer_than_the_context_is_refused(self):
+        self.refuses_golden('1024', ids=[1] * 1100)
+
+
+class UnwritableOutput(CommandTest):
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for command in (('generate', '--prompt', 'God', '--max-tokens', '1'), ('inspect',), ('inspect', '--json')):
+            for closed in ('>/dev/full', '>&-'):
+                done = subprocess.run(['sh', '-c', f'"$@" {closed}', 'sh', OCTET, *command, '--model', BUNDLED],
+                                      capture_output=True)
+                self.refuses(done, 1, 'stdout')
 
 
 if __name__ == '__main__':

@@ -174,6 +174,10 @@ class Chat(CommandTest):
     def test_unknown_command_is_not_sent_to_the_model(self):
         self.assertEqual(self.chat(b'/nonsense\n').stdout, b'Unknown command /nonsense; /help shows what there is.\n')
 
+    def test_lines_may_end_as_on_windows(self):
+        self.assertIn(b'/reset', self.chat(b'/help\r\n/quit\r\n').stdout)
+        self.assertEqual(self.chat(b'Define walrus.\r\n').stdout.decode(), WALRUS + '\n')
+
     def test_empty_lines_and_empty_input_say_nothing(self):
         self.assertEqual(self.chat(b'\n  \n\t\n').stdout + self.chat(b'').stdout, b'')
 
@@ -308,6 +312,10 @@ class Verify(CommandTest):
         (model.path / 'golden/golden.json').write_text(json.dumps(golden))
         done = run('verify', '--model', model, '--json')
         self.assertEqual(done.returncode, 1)
+        self.assertFalse(json.loads(done.stdout)['golden'][0]['greedy_equal'])
+
+    def test_goldens_of_another_model_do_not_call_the_greedy_ids_equal(self):
+        done = run('verify', '--model', RANDOM / 'qwen3-moe', '--golden', RANDOM / 'glm5-dsa/golden', '--json')
         self.assertFalse(json.loads(done.stdout)['golden'][0]['greedy_equal'])
 
     def test_without_goldens_backends_are_still_compared(self):

@@ -31,9 +31,10 @@ def binary():
 OCTET = binary()
 
 
-def run(*arguments, stdin=b'', time_limit_s=TIME_LIMIT_S):
-    """The finished process; its output is bytes."""
-    return subprocess.run([OCTET, *map(as_argument, arguments)], input=stdin, capture_output=True, timeout=time_limit_s)
+def run(*arguments, stdin=b'', time_limit_s=TIME_LIMIT_S, before=None):
+    """The finished process; its output is bytes. `before` is called in the new process before octet starts."""
+    return subprocess.run([OCTET, *map(as_argument, arguments)], input=stdin, capture_output=True, timeout=time_limit_s,
+                          preexec_fn=before)
 
 
 def as_argument(value):

@@ -30,7 +30,7 @@ Json config_of(const std::string& folder) {
 std::string glm_error(const std::string& key, const Json& value, ErrorCode code = ErrorCode::bad_config) {
   Json config = config_of(kGlm);
   config[key] = value;
-  return error_of(code, [&] { glm_moe_dsa::read_config(config); });
+  return error_of(code, [&] { glm_moe_dsa::read_config(ConfigReader(config, "config.json")); });
 }
 
 TEST(GlmConfig, MessagesNameFileKeyExpectedAndGot) {
@@ -56,7 +56,9 @@ TEST(GlmConfig, FirstLayerMustHaveAnIndexer) {
   Json config = config_of(kGlm);
   config["indexer_types"] = Json::array();
   for (int64_t i = 0; i < config["num_hidden_layers"].get<int64_t>(); ++i) config["indexer_types"].push_back("shared");
-  EXPECT_TRUE(contains(error_of(ErrorCode::bad_config, [&] { glm_moe_dsa::read_config(config); }), "first layer"));
+  EXPECT_TRUE(
+      contains(error_of(ErrorCode::bad_config, [&] { glm_moe_dsa::read_config(ConfigReader(config, "config.json")); }),
+               "first layer"));
 }
 
 TEST(GlmConfig, IndexerRuleOfFrequencyAndOffsetMatchesGlm52) {
@@ -65,7 +67,7 @@ TEST(GlmConfig, IndexerRuleOfFrequencyAndOffsetMatchesGlm52) {
   config["num_hidden_layers"] = 78;
   config["index_topk_freq"] = 4;
   config["index_skip_topk_offset"] = 3;
-  const std::vector<bool> full = glm_moe_dsa::read_config(config).full_indexer;
+  const std::vector<bool> full = glm_moe_dsa::read_config(ConfigReader(config, "config.json")).full_indexer;
   std::vector<int> layers;
   for (size_t layer = 0; layer < full.size(); ++layer) {
     if (full[layer]) layers.push_back(static_cast<int>(layer));
@@ -78,13 +80,14 @@ TEST(QwenConfig, SparseLayersFollowStepAndList) {
   config["num_hidden_layers"] = 6;
   config["decoder_sparse_step"] = 2;
   config["mlp_only_layers"] = {3};
-  EXPECT_EQ(qwen3_moe::read_config(config).sparse, (std::vector<bool>{false, true, false, false, false, true}));
+  EXPECT_EQ(qwen3_moe::read_config(ConfigReader(config, "config.json")).sparse,
+            (std::vector<bool>{false, true, false, false, false, true}));
 }
 
 TEST(QwenConfig, MissingKeysTakeTheClassDefaults) {
   Json config = config_of(kQwen);
   for (const char* key : {"norm_topk_prob", "head_dim", "num_key_value_heads", "attention_bias"}) config.erase(key);
-  const qwen3_moe::Config read = qwen3_moe::read_config(config);
+  const qwen3_moe::Config read = qwen3_moe::read_config(ConfigReader(config, "config.json"));
   EXPECT_FALSE(read.normalize);
   EXPECT_FALSE(read.attention_bias);
   EXPECT_EQ(read.num_kv_heads, read.num_q_heads);

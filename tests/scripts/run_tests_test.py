@@ -69,6 +69,14 @@ class RunTests(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn('ended with status 23', output)
 
+    def test_program_that_was_not_built_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / 'test_programs.txt').write_text(f'{folder}/absent_tests\n')
+            (Path(folder) / 'test_scripts.txt').write_text('')
+            done = subprocess.run([ROOT / 'scripts/run_tests', '--build', folder], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('absent_tests\nthe program was not built', done.stdout)
+
     def test_run_without_any_test_fails(self):
         status, output = self.run_tests([program('<testsuites/>', 'sys.exit(0)')])
         self.assertEqual(status, 1)

@@ -15,4 +15,5 @@ set_source_files_properties(cpu/kernels_portable.cpp PROPERTIES COMPILE_OPTIONS 
 set_source_files_properties(cpu/kernels_avx2.cpp PROPERTIES
   COMPILE_OPTIONS "${OCTET_UNROLL};-mavx2;-mfma;-mf16c")
 set_source_files_properties(cpu/kernels_avx512.cpp PROPERTIES
-  COMPILE_OPTIONS "${OCTET_UNROLL};-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx2;-mfma;-mf16c;${OCTET_GCC_12_AVX512}")
+  COMPILE_OPTIONS
+    "${OCTET_UNROLL};-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx2;-mfma;-mf16c;${OCTET_GCC_12_AVX512}")

@@ -18,7 +18,6 @@ std::string read_pattern(const ConfigReader& c) {
 }
 
 /// Which layers own an indexer: the list of names, a pattern of F and S, or every freq-th layer
-/// (model-families.md 6.5).
 std::vector<bool> read_full_indexers(const ConfigReader& c, int32_t num_layers) {
   std::vector<bool> full(static_cast<size_t>(num_layers), true);
   const std::vector<std::string> types = c.texts("indexer_types");
@@ -77,9 +76,10 @@ void read_router(const ConfigReader& c, Config& config) {
   config.num_groups = static_cast<int32_t>(c.integer("n_group", 1, config.num_experts, 1));
   config.top_groups = static_cast<int32_t>(c.integer("topk_group", 1, config.num_groups, 1));
   config.normalize = c.boolean("norm_topk_prob", true);
-  config.routed_scale = static_cast<float>(c.number("routed_scaling_factor", 2.5));
+  config.routed_scale = static_cast<float>(c.positive("routed_scaling_factor", 2.5));
   if (config.num_experts % config.num_groups != 0) {
-    c.refuse("n_group", "expected a divisor of n_routed_experts, " + std::to_string(config.num_experts));
+    c.refuse("n_group", "expected a divisor of " + std::to_string(config.num_experts) + " experts, got " +
+                            std::to_string(config.num_groups));
   }
   if (config.top_k > config.num_experts / config.num_groups * config.top_groups) {
     c.refuse("topk_group", "the kept groups hold fewer experts than num_experts_per_tok");
@@ -87,7 +87,7 @@ void read_router(const ConfigReader& c, Config& config) {
   for (const auto& [setting, expected] : {std::pair{"scoring_func", "sigmoid"}, std::pair{"topk_method", "noaux_tc"}}) {
     const std::string found = c.text(setting, expected);
     if (found != expected) {
-      fail(ErrorCode::unsupported, "config.json: ", setting, ": octet reads \"", expected, "\", got \"", found, "\"");
+      fail(ErrorCode::unsupported, c.where(), ": ", setting, ": octet reads \"", expected, "\", got \"", found, "\"");
     }
   }
 }
@@ -106,10 +106,11 @@ void read_attention(const ConfigReader& c, Config& config) {
   config.index_top_k = c.integer("index_topk", 1, kMaxWidth);
   // Missing: interleaved, as transformers computes it; some engines take half-split.
   config.index_interleaved = c.boolean("indexer_rope_interleave", true);
-  if (config.rope_width % 2 != 0) c.refuse("qk_rope_head_dim", "expected an even number");
+  if (config.rope_width % 2 != 0)
+    c.refuse("qk_rope_head_dim", "expected an even number, got " + std::to_string(config.rope_width));
   if (config.rope_width > config.index_dim) c.refuse("index_head_dim", "expected at least qk_rope_head_dim");
   if (config.q_rank == 0) {
-    fail(ErrorCode::unsupported, "config.json: q_lora_rank: octet needs a query rank: the indexer reads the low-rank ",
+    fail(ErrorCode::unsupported, c.where(), ": q_lora_rank: octet needs a query rank: the indexer reads the low-rank ",
          "query, so a model without one has no such input");
   }
   config.rope = read_rope(c, config.rope_width, 1e4, config.max_positions);
@@ -117,18 +118,17 @@ void read_attention(const ConfigReader& c, Config& config) {
 
 }  // namespace
 
-Config read_config(const Json& json) {
-  const ConfigReader c(json, "config.json");
+Config read_config(const ConfigReader& c) {
   Config config;
   config.vocab = c.integer("vocab_size", 1, kMaxWidth);
   config.hidden = c.integer("hidden_size", 1, kMaxWidth);
   config.num_layers = static_cast<int32_t>(c.integer("num_hidden_layers", 1, 1 << 16));
   config.max_positions = c.integer("max_position_embeddings", 1, int64_t{1} << 31);
-  config.norm_eps = static_cast<float>(c.number("rms_norm_eps", 1e-5));
+  config.norm_eps = static_cast<float>(c.positive("rms_norm_eps", 1e-5));
   config.tied_embeddings = c.boolean("tie_word_embeddings", false);
   const std::string activation = c.text("hidden_act", "silu");
   if (activation != "silu") {
-    fail(ErrorCode::unsupported, "config.json: hidden_act: octet computes silu, got \"", activation, "\"");
+    fail(ErrorCode::unsupported, c.where(), ": hidden_act: octet computes silu, got \"", activation, "\"");
   }
   read_attention(c, config);
   config.full_indexer = read_full_indexers(c, config.num_layers);

@@ -181,7 +181,7 @@ std::vector<const MoeBlock*> GlmMoeDsa::moe_blocks() const {
 
 std::unique_ptr<Model> load(const Checkpoint& checkpoint, const ModelOptions& options, ThreadPool& threads,
                             LoadNotes* notes) {
-  Config config = read_config(checkpoint.config());
+  Config config = read_config(ConfigReader(checkpoint.config(), checkpoint.folder() + "/config.json"));
   WeightTable table(checkpoint, options.ranks.rank, options.ranks.num_ranks);
   Weights weights = load_weights(table, config, options, threads);
   if (notes) *notes = {.inventory = table.inventory(), .warnings = table.warnings()};

@@ -84,8 +84,9 @@ Weights load_weights(WeightTable& table, const Config& c, const ModelOptions& op
   for (int32_t layer = 0; layer < c.num_layers; ++layer) w.layers.push_back(load_layer(table, c, layer));
   w.norm = table.vector("model.norm.weight", c.hidden);
   w.lm_head = load_lm_head(table, w.embedding, c.tied_embeddings);
-  ignore_unused(table, c.num_layers);
-  table.finish(threads);
+  ignore_prediction_layers(table, c.num_layers);
+  table.finish();
+  if (options.check_scales) table.check_scales(threads);
   for (Layer& layer : w.layers) {
     if (layer.moe) bind_experts(*layer.moe, moe_shape(c), options);
   }

@@ -47,18 +47,17 @@ void read_experts(const ConfigReader& c, Config& config) {
 
 }  // namespace
 
-Config read_config(const Json& json) {
-  const ConfigReader c(json, "config.json");
+Config read_config(const ConfigReader& c) {
   Config config;
   config.vocab = c.integer("vocab_size", 1, kMaxWidth);
   config.hidden = c.integer("hidden_size", 1, kMaxWidth);
   config.num_layers = static_cast<int32_t>(c.integer("num_hidden_layers", 1, 1 << 16));
   config.max_positions = c.integer("max_position_embeddings", 1, int64_t{1} << 31, 32768);
-  config.norm_eps = static_cast<float>(c.number("rms_norm_eps", 1e-6));
+  config.norm_eps = static_cast<float>(c.positive("rms_norm_eps", 1e-6));
   config.tied_embeddings = c.boolean("tie_word_embeddings", false);
   const std::string activation = c.text("hidden_act", "silu");
   if (activation != "silu") {
-    fail(ErrorCode::unsupported, "config.json: hidden_act: octet computes silu, got \"", activation, "\"");
+    fail(ErrorCode::unsupported, c.where(), ": hidden_act: octet computes silu, got \"", activation, "\"");
   }
   read_attention(c, config);
   read_experts(c, config);

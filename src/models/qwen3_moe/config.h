@@ -33,6 +33,6 @@ struct Config {
 };
 
 /// Throws Error(bad_config) or Error(unsupported), naming the key.
-Config read_config(const Json& config);
+Config read_config(const ConfigReader& c);
 
 }  // namespace octet::qwen3_moe

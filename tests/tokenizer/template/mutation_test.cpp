@@ -92,8 +92,9 @@ TEST(TemplateMutations, RandomChangesOfContextsEndAsTextOrAsError) {
   const Value golden = Value::from_json(read_text_file(golden_path(), kMaxBytes), "golden", ErrorCode::bad_file);
   const std::vector<std::string> sources = golden_templates(golden);
   const std::string context =
-      R"({"s": "héllo", "n": 7, "x": 2.5, "list": [3, 1, 2], "d": {"z": 1, "a": null}, "users": [{"name": "Bob", "age": 3}],)"
-      R"( "messages": [{"role": "user", "content": "U"}], "nested": {"a": {"b": [1, {"c": "d"}]}}, "e": "", "yes": true})";
+      R"({"s": "héllo", "n": 7, "x": 2.5, "list": [3, 1, 2], "d": {"z": 1, "a": null}, "users": [)"
+      R"({"name": "Bob", "age": 3}], "messages": [{"role": "user", "content": "U"}], "nested": )"
+      R"({"a": {"b": [1, {"c": "d"}]}}, "e": "", "yes": true})";
   Mutator mutator(/*seed=*/3);
   int parsed = 0;
   for (int i = 0; i < 3000; ++i) {
