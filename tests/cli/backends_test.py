@@ -67,7 +67,7 @@ class Table(BackendsTest):
                                         re.MULTILINE)), 2)
         self.assertEqual(len(re.findall(r'^  reference +can run +at best [\d.]+ us \(at an assumed 10 GB/s\)$', text,
                                         re.MULTILINE)), 2)
-        self.assertRegex(text, r'  cuda\.fp4_rows +refused +needs sm_90')
+        self.assertRegex(text, r'  cuda\.fp4_rows +refused +needs CUDA and sm_90')
 
 
 class AbsentHardware(BackendsTest):

@@ -67,13 +67,14 @@ std::string architectures(const Kernel& kernel) {
 }
 
 std::optional<Refusal> refuse_device(const Kernel& kernel, const DeviceInfo& device) {
-  const std::string needs = "needs " + architectures(kernel) + ", ";
   if (device.kind != DeviceKind::cuda) {
-    return Refusal{Refusal::Code::instruction_set, needs + "the device is a CPU: " + device.name};
+    return Refusal{Refusal::Code::instruction_set,
+                   "needs CUDA and " + architectures(kernel) + ", the device is a CPU: " + device.name};
   }
   const int32_t capability = device.gpu.compute_capability;
   if (capability < kernel.lowest_capability || capability > kernel.highest_capability) {
-    return Refusal{Refusal::Code::instruction_set, needs + "device is sm_" + std::to_string(capability)};
+    return Refusal{Refusal::Code::instruction_set,
+                   "needs " + architectures(kernel) + ", device is sm_" + std::to_string(capability)};
   }
   return std::nullopt;
 }
