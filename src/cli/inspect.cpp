@@ -12,10 +12,16 @@
 namespace octet {
 namespace {
 
-/// Name of the backend that the rule chose, or that was forced; empty without sparse layers.
-std::string expert_backend(const ModelRunner& runner) {
+/// Names of the backends that serve the model's steps, few tokens first; empty without sparse layers.
+std::string expert_backends_of(const ModelRunner& runner) {
+  std::string names;
   const std::vector<const MoeBlock*> blocks = runner.model().moe_blocks();
-  return blocks.empty() ? "" : std::string(blocks.front()->backend);
+  if (blocks.empty()) return names;
+  for (const BoundExperts& experts : blocks.front()->experts) {
+    const std::string name(experts.backend);
+    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
 }
 
 void print_text(const Checkpoint& checkpoint, const ModelRunner& runner, const MemoryPlan& plan) {
@@ -30,7 +36,7 @@ void print_text(const Checkpoint& checkpoint, const ModelRunner& runner, const M
                 static_cast<long long>(moe.expert_width), moe.top_k, describe(info.moe.gate_up).c_str(),
                 describe(info.moe.down).c_str());
   }
-  if (!runner.model().moe_blocks().empty()) std::printf("backend  %s\n", expert_backend(runner).c_str());
+  if (!runner.model().moe_blocks().empty()) std::printf("backend  %s\n", expert_backends_of(runner).c_str());
   std::printf("bytes    %s in weights\n\n", format_bytes(checkpoint.total_bytes()).c_str());
   std::printf("%-18s %-8s %8s %12s\n", "module class", "format", "tensors", "bytes");
   for (const InventoryRow& row : runner.notes().inventory) {
@@ -62,7 +68,7 @@ OrderedJson to_json(const Checkpoint& checkpoint, const ModelRunner& runner, con
           {"num_experts", moe.num_experts},
           {"expert_width", moe.expert_width},
           {"top_k", moe.top_k},
-          {"expert_backend", expert_backend(runner)},
+          {"expert_backend", expert_backends_of(runner)},
           {"modules", modules},
           {"memory_plan", lines}};
 }

@@ -19,7 +19,7 @@ ModelRunner::ModelRunner(const Checkpoint& checkpoint, ThreadPool& threads, cons
 
 MemoryPlan ModelRunner::plan(const StepLimits& limits) const {
   int64_t packed = 0;
-  for (const MoeBlock* block : model_->moe_blocks()) packed += block->packed.bytes;
+  for (const MoeBlock* block : model_->moe_blocks()) packed += block->packed_bytes;
   MemoryPlan plan;
   plan.lines.push_back({"weights (mapped)", checkpoint_.total_bytes()});
   plan.lines.push_back({"packed weights", packed});

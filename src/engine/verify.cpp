@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "engine/choices.h"
 #include "models/blocks.h"
+#include "moe/experts/trials.h"
 #include "sampling/sampler.h"
 
 namespace octet {
@@ -15,7 +15,6 @@ namespace {
 constexpr double kReferenceNmse = 2e-11;
 constexpr double kReplayedMeanNmse = 1e-4;
 constexpr double kReplayedMaxNmse = 3e-3;
-constexpr double kBackendNmse = 1e-4;
 
 /// Sum of squared differences over sum of squares; NaN anywhere gives infinity.
 class Nmse {
@@ -228,29 +227,8 @@ std::vector<GoldenCheck> check_golden(const Checkpoint& checkpoint, ThreadPool& 
   return {exact, replayed, free};
 }
 
-/// Rows as a loaded layer sees them: normal noise with one channel in a thousand fifty times larger.
-std::vector<float> sample_rows(int64_t rows, int64_t hidden) {
-  std::mt19937 random(20);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(rows * hidden));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = normal(random) * (i % 1000 == 0 ? 50.0f : 1.0f);
-  return x;
-}
-
-std::vector<float> run_layer(const ExpertBackendEntry& entry, const MoeProblem& problem, const DeviceInfo& device,
-                             const MoeBlock& block, const RoutingTable& table, View2<const float> x,
-                             ThreadPool& threads) {
-  const std::unique_ptr<ExpertLayer> layer = entry.make(problem, device, block.weights);
-  std::vector<float> y(static_cast<size_t>(x.rows * x.cols), 0.0f);
-  const Buffer workspace(layer->workspace_bytes(x.rows));
-  layer->run(table, x, View2<float>(y.data(), x.rows, x.cols),
-             {workspace.data(), static_cast<size_t>(workspace.bytes())}, threads);
-  return y;
-}
-
 /// One backend against the reference on the first and the last sparse layer, 32 rows routed by the layer's own router.
 BackendCheck check_backend(const ExpertBackendEntry& entry, const Model& model, ThreadPool& threads) {
-  constexpr int64_t kRows = 32;
   const DeviceInfo device = this_cpu();
   const std::vector<const MoeBlock*> blocks = model.moe_blocks();
   BackendCheck check{.name = std::string(entry.name), .ok = true};
@@ -262,25 +240,29 @@ BackendCheck check_backend(const ExpertBackendEntry& entry, const Model& model, 
     if (const std::optional<Refusal> refusal = entry.refuse(problem, device)) {
       return {.name = check.name, .ok = true, .reason = "refused: " + refusal->reason};
     }
-    std::vector<float> x = sample_rows(kRows, problem.shape.hidden);
-    std::vector<float> logits(static_cast<size_t>(kRows * problem.shape.num_experts));
-    const View2<const float> rows(x.data(), kRows, problem.shape.hidden);
-    const View2<float> scores(logits.data(), kRows, problem.shape.num_experts);
+    std::vector<float> x = trial_rows(kMostProofRows, problem.shape.hidden);
+    std::vector<float> logits(static_cast<size_t>(kMostProofRows * problem.shape.num_experts));
+    const View2<const float> rows(x.data(), kMostProofRows, problem.shape.hidden);
+    const View2<float> scores(logits.data(), kMostProofRows, problem.shape.num_experts);
     make_reference_ops(threads)->linear(rows, block->gate, scores);
     RoutingTable table;
     route(block->router, scores, {}, table);
-    const std::vector<float> y = run_layer(entry, problem, device, *block, table, rows, threads);
+    const std::vector<float> y = run_backend(entry, problem, device, block->weights, table, rows, threads);
     const std::vector<float> expected =
-        run_layer(*find_expert_backend("reference"), problem, device, *block, table, rows, threads);
-    Nmse error;
-    error.add(y.data(), expected.data(), static_cast<int64_t>(y.size()));
-    check.nmse = std::max(check.nmse, error.value());
+        run_backend(*find_expert_backend("reference"), problem, device, block->weights, table, rows, threads);
+    check.nmse = std::max(check.nmse, output_nmse(y, expected));
   }
-  if (check.nmse > kBackendNmse) {
+  if (check.nmse > most_layer_nmse(NumericsClass::exact16)) {
     check.ok = false;
     check.reason = "disagrees with the reference on a loaded layer";
   }
   return check;
+}
+
+/// Whether a backend is made for this kind of machine; `octet backends` lists the others with their reasons.
+bool is_for_this_machine(const ExpertBackendEntry& entry, const MoeProblem& problem) {
+  const std::optional<Refusal> refusal = entry.refuse(problem, this_cpu());
+  return !refusal || refusal->code != Refusal::Code::instruction_set;
 }
 
 }  // namespace
@@ -291,6 +273,7 @@ VerifyResult verify(const Checkpoint& checkpoint, ThreadPool& threads, const Ver
   const ModelRunner runner(checkpoint, threads, {.expert_backend = options.expert_backend});
   if (!runner.model().moe_blocks().empty()) {
     for (const ExpertBackendEntry& entry : expert_backends()) {
+      if (!is_for_this_machine(entry, runner.model().info().moe)) continue;
       result.backends.push_back(check_backend(entry, runner.model(), threads));
     }
   }

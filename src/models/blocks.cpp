@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+
+#include "moe/experts/names.h"
+#include "moe/experts/selection.h"
 
 namespace octet {
 
@@ -156,11 +160,29 @@ void bind_experts(MoeBlock& block, const MoeShape& shape, const ModelOptions& op
   }
   // A reference run is the definition throughout, so it takes no other experts unless one is forced.
   const bool reference = options.numerics == NumericsClass::reference && options.expert_backend.empty();
-  const ExpertBackendEntry& entry = choose_expert_backend(
-      problem, options.device, reference ? "reference" : std::string_view(options.expert_backend));
-  block.backend = entry.name;
-  block.packed = entry.packed(problem);
-  block.experts = entry.make(problem, options.device, block.weights);
+  const SelectionRequest request{.problem = problem,
+                                 .buckets = {1, 8, kMostDecodeTokens, 512, 4096},
+                                 .forced = reference ? "reference" : options.expert_backend};
+  const std::vector<SelectionRow> rows = select_expert_backends(request, options.device);
+  check_every_bucket_served(rows, request.forced);
+  std::map<std::string_view, std::shared_ptr<const ExpertLayer>> layers;  // by backend
+  std::map<std::string, int64_t> packed;                                  // shared copies count once
+  for (const int64_t most_tokens : request.buckets) {
+    const ExpertBackendEntry& entry = *chosen_row(rows, most_tokens)->backend;
+    std::shared_ptr<const ExpertLayer>& layer = layers[entry.name];
+    if (layer == nullptr) layer = entry.make(problem, options.device, block.weights);
+    const PackedWeights copy = entry.packed(problem);
+    packed[copy.name] = copy.bytes;
+    block.experts.push_back({.most_tokens = most_tokens, .backend = entry.name, .layer = layer});
+  }
+  for (const auto& [name, bytes] : packed) block.packed_bytes += bytes;
+}
+
+const BoundExperts& MoeBlock::experts_for(int64_t num_tokens) const {
+  for (const BoundExperts& bound : experts) {
+    if (num_tokens <= bound.most_tokens) return bound;
+  }
+  return experts.back();
 }
 
 namespace {
@@ -187,8 +209,9 @@ void run_experts(Runtime& rt, const MoeBlock& block, const RoutingTable& table, 
                          {.bytes = distinct * (2 * stored_bytes(gate) + stored_bytes(down)),
                           .flops = 6 * x.rows * table.top_k * gate.n * gate.k,
                           .distinct_experts = distinct});
-  const std::span<std::byte> workspace = rt.arena.take<std::byte>(block.experts->workspace_bytes(x.rows));
-  block.experts->run(table, x, h, workspace, rt.threads);
+  const ExpertLayer& layer = *block.experts_for(x.rows).layer;
+  const std::span<std::byte> workspace = rt.arena.take<std::byte>(layer.workspace_bytes(x.rows));
+  layer.run(table, x, h, workspace, rt.threads);
 }
 
 /// Reports the rows of the experts' output that hold NaN or infinity.
@@ -197,7 +220,7 @@ void report_bad_rows(const MoeBlock& block, const StepPlan& plan, View2<const fl
     if (plan.is_padding[static_cast<size_t>(t)]) continue;
     if (!std::all_of(y.row(t), y.row(t) + y.cols, [](float v) { return std::isfinite(v); })) {
       faults.push_back({t, "layer " + std::to_string(block.layer) + ": the output of expert backend " +
-                               std::string(block.backend) + " holds NaN or infinity"});
+                               std::string(block.experts_for(y.rows).backend) + " holds NaN or infinity"});
     }
   }
 }
@@ -234,8 +257,12 @@ int64_t mlp_activation_bytes(const Mlp& mlp, int64_t num_tokens) {
 }
 
 int64_t moe_activation_bytes(const MoeBlock& block, int64_t num_tokens) {
-  return arena_floats(num_tokens, block.gate.n) + arena_floats(num_tokens, block.gate.k) +
-         block.experts->workspace_bytes(num_tokens) + 64 +
+  int64_t workspace = 0;  // of the most demanding step
+  for (const BoundExperts& bound : block.experts) {
+    workspace = std::max(workspace, bound.layer->workspace_bytes(std::min(num_tokens, bound.most_tokens)));
+  }
+  workspace = std::max(workspace, block.experts_for(num_tokens).layer->workspace_bytes(num_tokens));
+  return arena_floats(num_tokens, block.gate.n) + arena_floats(num_tokens, block.gate.k) + workspace + 64 +
          (block.shared ? mlp_activation_bytes(*block.shared, num_tokens) : 0);
 }
 

@@ -45,6 +45,13 @@ Mlp load_mlp(WeightTable& table, std::string_view module_class, const std::strin
 /// h [T, H] += mlp(x).
 void add_mlp(Runtime& rt, LineId line, const Mlp& mlp, View2<const float> x, View2<float> h);
 
+/// The backend that serves a layer's experts in steps of up to most_tokens tokens. Neighbours may share a layer.
+struct BoundExperts {
+  int64_t most_tokens = 0;
+  std::string_view backend;  // its name
+  std::shared_ptr<const ExpertLayer> layer;
+};
+
 /// Router, routed experts and shared expert of one layer.
 struct MoeBlock {
   int32_t layer = 0;
@@ -52,10 +59,12 @@ struct MoeBlock {
   std::vector<float> correction;  // [E] or empty
   RouterOptions router;           // its `correction` points to the vector above
   ExpertWeights weights;
-  std::unique_ptr<ExpertLayer> experts;
-  std::string_view backend;  // its name
-  PackedWeights packed;      // what it keeps beside the checkpoint
+  std::vector<BoundExperts> experts;  // by token count, ascending; the last one takes all beyond it
+  int64_t packed_bytes = 0;           // that all of them keep beside the checkpoint
   std::optional<Mlp> shared;
+
+  /// The backend for a step of num_tokens tokens.
+  const BoundExperts& experts_for(int64_t num_tokens) const;
 };
 
 /// Dimensions and names of a family's MoE block.
@@ -69,9 +78,9 @@ struct MoeNames {
 MoeBlock load_moe(WeightTable& table, int32_t layer, const MoeNames& names, const RouterOptions& router,
                   const MoeShape& shape);
 
-/// Chooses a backend for the block's experts and binds them to it. After WeightTable::finish(), so that all weights
-/// exist. Throws Error(unsupported) with every backend's reason, or if experts of one layer are stored in different
-/// formats.
+/// Chooses a backend for the block's experts at each token count and binds them to it. After WeightTable::finish(), so
+/// that all weights exist. Throws Error(unsupported) with every backend's reason, or if experts of one layer are stored
+/// in different formats.
 void bind_experts(MoeBlock& block, const MoeShape& shape, const ModelOptions& options);
 
 /// What selection may know of a block.

@@ -41,6 +41,8 @@ inline constexpr WeightFormat kF16Weight{.code = CodeType::f16};
 inline constexpr WeightFormat kBf16Weight{.code = CodeType::bf16};
 inline constexpr WeightFormat kNvfp4Weight{
     .code = CodeType::fp4_e2m1, .scale = ScaleType::e4m3, .block_rows = 1, .block_columns = 16};
+inline constexpr WeightFormat kMxfp4Weight{
+    .code = CodeType::fp4_e2m1, .scale = ScaleType::e8m0, .block_rows = 1, .block_columns = 32};
 
 /// One linear weight [N, K]. Plain data that points into memory owned by a checkpoint or a packed-weights object.
 /// Pointers need no alignment: safetensors promises none.

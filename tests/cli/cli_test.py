@@ -20,11 +20,12 @@ class Usage(CommandTest):
         self.assertRegex(self.succeeds(run('--version')).stdout.decode(), r'^octet \d+\.\d+\.\d+\n$')
 
     def test_help_names_every_command(self):
-        for command in ('generate', 'chat', 'eval', 'verify', 'inspect'):
+        for command in ('generate', 'chat', 'eval', 'verify', 'inspect', 'backends'):
             self.assertIn(f'\n  {command} ', self.succeeds(run('--help')).stdout.decode())
 
     def test_help_of_each_command_fits_a_screen(self):
-        for command in (['generate'], ['chat'], ['eval', 'nll'], ['eval', 'answers'], ['verify'], ['inspect']):
+        for command in (['generate'], ['chat'], ['eval', 'nll'], ['eval', 'answers'], ['verify'], ['inspect'],
+                        ['backends']):
             text = self.succeeds(run(*command, '--help')).stdout.decode()
             self.assertIn('--model', text)
             self.assertLess(len(text.splitlines()), 60)

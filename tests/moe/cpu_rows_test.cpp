@@ -18,6 +18,13 @@ TEST(CpuRowsSelectionTest, RefusesOtherDevicesAndFormatsWithTheReason) {
   EXPECT_EQ(cpu_rows::refuse(problem, this_cpu())->code, Refusal::Code::format);
   problem.down = {.code = CodeType::f8_e4m3, .scale = ScaleType::f32, .block_rows = 128, .block_columns = 128};
   EXPECT_EQ(cpu_rows::refuse(problem, this_cpu())->code, Refusal::Code::format);
+  problem.down = kNvfp4Weight;
+  problem.numerics = NumericsClass::int8;
+  EXPECT_EQ(cpu_rows::refuse(problem, this_cpu())->code, Refusal::Code::numerics_class);
+  problem.numerics = NumericsClass::exact16;
+  problem.activation = Activation::clamped_swiglu;
+  EXPECT_EQ(cpu_rows::refuse(problem, this_cpu())->code, Refusal::Code::activation);
+  EXPECT_EQ(reference_experts::refuse(problem, this_cpu())->code, Refusal::Code::activation);
 }
 
 TEST(CpuRowsSelectionTest, PredictionIsTheTimeToReadTheExpectedExperts) {

@@ -140,7 +140,11 @@ struct Subject {
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
+  const Case plain = random_case({.hidden = 64, .expert_width = 32, .num_experts = 2, .top_k = 1}, kBf16Weight, 1);
   for (const ExpertBackendEntry& entry : expert_backends()) {
+    // What is made for other machines is tested there; its rules are tested in gpu_kernels_test.cpp.
+    const std::optional<Refusal> refusal = entry.refuse(plain.problem, this_cpu());
+    if (refusal && refusal->code == Refusal::Code::instruction_set) continue;
     for (const CpuIsa isa : {CpuIsa::portable, CpuIsa::avx2, CpuIsa::avx512}) all.push_back({&entry, isa});
   }
   return all;

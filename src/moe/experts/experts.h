@@ -26,13 +26,19 @@ namespace octet {
 struct MoeShape {
   int64_t num_tokens = 1;                                            // T
   int64_t hidden = 0;                                                // H
-  int64_t expert_width = 0;                                          // I
+  int64_t expert_width = 0;                                          // I  of this rank
   int32_t num_experts = 0;                                           // E  in the whole model, not on this rank
   int32_t top_k = 0;                                                 // A
   constexpr int64_t num_rows() const { return num_tokens * top_k; }  // R
 };
 
-enum class Activation : uint8_t { silu };
+/// silu:           silu(gate) * up
+/// clamped_swiglu: gpt-oss's own, (up + 1) * gate * sigmoid(1.702 gate) with both clamped at 7
+enum class Activation : uint8_t { silu, clamped_swiglu };
+
+constexpr std::string_view to_string(Activation activation) {
+  return activation == Activation::silu ? "silu" : "clamped_swiglu";
+}
 
 /// Everything that selection may depend on, besides the device. Plain data; knows no model and no options.
 struct MoeProblem {
@@ -70,6 +76,7 @@ class ExpertLayer {
                    ThreadPool& threads) const = 0;
 };
 
+/// A line of the table of backends.
 struct ExpertBackendEntry {
   std::string_view name;
   /// nullopt: can run. Pure.
@@ -78,6 +85,7 @@ struct ExpertBackendEntry {
   double (*predicted_us)(const MoeProblem&, const DeviceInfo&);
   /// What make() will allocate beside the checkpoint, in bytes for one layer. Pure.
   PackedWeights (*packed)(const MoeProblem&);
+  /// Only for problems and devices that refuse() lets pass.
   std::unique_ptr<ExpertLayer> (*make)(const MoeProblem&, const DeviceInfo&, ExpertWeights);
 };
 
@@ -86,21 +94,5 @@ std::span<const ExpertBackendEntry> expert_backends();
 
 /// The backend of that exact name; nullptr if there is none.
 const ExpertBackendEntry* find_expert_backend(std::string_view name);
-
-/// One row of the selection table for a problem.
-struct BackendCandidate {
-  const ExpertBackendEntry* entry = nullptr;
-  std::optional<Refusal> refusal;
-  double bound_us = 0;
-};
-
-/// All candidates for a problem in table order. Pure: no environment, no device query.
-std::vector<BackendCandidate> list_expert_backends(const MoeProblem& problem, const DeviceInfo& device);
-
-/// The backend to use: `forced` (a name or an alias of docs/backends.md) if not empty and not "auto", otherwise the
-/// candidate with the smallest bound, table order on ties.
-/// Throws Error(unsupported) with every candidate's reason if none can run, or if the forced one is unknown or refused.
-const ExpertBackendEntry& choose_expert_backend(const MoeProblem& problem, const DeviceInfo& device,
-                                                std::string_view forced);
 
 }  // namespace octet

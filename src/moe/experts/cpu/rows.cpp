@@ -1,11 +1,11 @@
 #include "moe/experts/cpu/rows.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/weight_rows.h"
+#include "moe/experts/bound.h"
 
 namespace octet::cpu_rows {
 namespace {
@@ -17,13 +17,6 @@ using cpu::CpuWeight;
 constexpr int64_t kTokenBlock = 64;  // tokens of one expert that share an expansion of its weights
 constexpr int64_t kInnerRows = 64;   // inner rows (gate and up) of an item
 constexpr int64_t kOutputRows = 32;  // output rows of an item
-
-/// Bytes of one weight [n, k] of a format.
-double weight_bytes(const WeightFormat& f, int64_t n, int64_t k) {
-  const double codes = code_bits(f.code) / 8.0;
-  const double scales = static_cast<double>(scale_bytes(f.scale)) / f.block_rows / f.block_columns;
-  return static_cast<double>(n) * static_cast<double>(k) * (codes + scales);
-}
 
 /// Offsets of the parts of the workspace, in bytes.
 struct WorkspaceLayout {
@@ -226,6 +219,13 @@ std::optional<Refusal> refuse(const MoeProblem& problem, const DeviceInfo& devic
   if (device.kind != DeviceKind::cpu) {
     return Refusal{Refusal::Code::instruction_set, "runs on the CPU, the device is " + device.name};
   }
+  if (problem.numerics == NumericsClass::int8) {
+    return Refusal{Refusal::Code::numerics_class,
+                   "multiplies activations wider than 8 bits, the engine's class is int8"};
+  }
+  if (problem.activation != Activation::silu) {
+    return Refusal{Refusal::Code::activation, "computes silu, not " + std::string(to_string(problem.activation))};
+  }
   for (const WeightFormat& format : {problem.gate_up, problem.down}) {
     if (!cpu::reads_in_place(format)) {
       return Refusal{Refusal::Code::format,
@@ -235,16 +235,7 @@ std::optional<Refusal> refuse(const MoeProblem& problem, const DeviceInfo& devic
   return std::nullopt;
 }
 
-double predicted_us(const MoeProblem& problem, const DeviceInfo& device) {
-  constexpr double kUnknownReadGbs = 10;
-  const MoeShape& s = problem.shape;
-  const double experts = s.num_experts;
-  const double missed = std::pow(1.0 - std::min(1.0, s.top_k / experts), static_cast<double>(s.num_tokens));
-  const double expert_bytes = 2 * weight_bytes(problem.gate_up, s.expert_width, s.hidden) +
-                              weight_bytes(problem.down, s.hidden, s.expert_width);
-  const double read_gbs = device.read_gbs > 0 ? device.read_gbs : kUnknownReadGbs;
-  return experts * (1.0 - missed) * expert_bytes / (read_gbs * 1e3);
-}
+double predicted_us(const MoeProblem& problem, const DeviceInfo& device) { return expert_read_us(problem, device); }
 
 PackedWeights packed(const MoeProblem&) { return {}; }
 

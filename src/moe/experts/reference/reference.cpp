@@ -76,9 +76,12 @@ class Layer final : public ExpertLayer {
 
 }  // namespace
 
-std::optional<Refusal> refuse(const MoeProblem&, const DeviceInfo& device) {
+std::optional<Refusal> refuse(const MoeProblem& problem, const DeviceInfo& device) {
   if (device.kind != DeviceKind::cpu) {
     return Refusal{Refusal::Code::instruction_set, "runs on the CPU, the device is " + device.name};
+  }
+  if (problem.activation != Activation::silu) {
+    return Refusal{Refusal::Code::activation, "computes silu, not " + std::string(to_string(problem.activation))};
   }
   return std::nullopt;
 }

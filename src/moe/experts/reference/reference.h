@@ -6,7 +6,7 @@
 
 namespace octet::reference_experts {
 
-std::optional<Refusal> refuse(const MoeProblem& problem, const DeviceInfo& device);  // never refuses on a CPU
+std::optional<Refusal> refuse(const MoeProblem& problem, const DeviceInfo& device);  // on a CPU, other activations only
 double predicted_us(const MoeProblem& problem, const DeviceInfo& device);
 PackedWeights packed(const MoeProblem& problem);  // nothing
 std::unique_ptr<ExpertLayer> make(const MoeProblem& problem, const DeviceInfo& device, ExpertWeights weights);
