@@ -68,8 +68,7 @@ class WeightTable {
   /// Returns  a view into the checkpoint, of the part's shape. If the tensor is missing or wrong, an empty view of that
   ///          shape; finish() will report it.
   /// Throws   Error(unsupported) for a stored format that octet cannot read, Error(bad_shape) if the ranks do not
-  /// divide
-  ///          the layer.
+  ///          divide the layer.
   WeightView linear(const std::string& name, int64_t n, int64_t k, const LinearOptions& options = {});
 
   /// As linear(), for one matrix [n, k] of one routed expert, stored by itself or in a fused tensor.

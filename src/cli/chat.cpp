@@ -51,6 +51,16 @@ class Conversation {
   std::string stream_answer() {
     const std::string prompt = engine_.chat_template().render(messages_);
     const RequestId id = engine_.submit(make_request(flags_.sampling, engine_, engine_.tokenizer().encode(prompt)));
+    try {
+      return stream_events(id);
+    } catch (...) {
+      engine_.cancel(id);  // leave nothing of it behind
+      engine_.poll();
+      throw;
+    }
+  }
+
+  std::string stream_events(RequestId id) {
     const InterruptGuard guard;
     std::string text;
     for (bool finished = false; !finished;) {

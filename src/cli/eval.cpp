@@ -27,10 +27,18 @@ std::unique_ptr<Engine> make_engine(const ModelFlags& flags) {
   return std::make_unique<Engine>(std::move(options));
 }
 
+/// Runs work(progress) under a bar that is gone when this returns.
+template <class Work>
+auto with_progress(const Work& work) {
+  ProgressBar bar("evaluating");
+  return work(bar.callback());
+}
+
 int eval_nll(const Flags& flags) {
   const std::unique_ptr<Engine> engine = make_engine(flags.model);
-  ProgressBar bar("evaluating");
-  const NllResult result = evaluate_nll(*engine, flags.data, flags.max_context, flags.prefix, bar.callback());
+  const NllResult result = with_progress([&](const ProgressFn& progress) {
+    return evaluate_nll(*engine, flags.data, flags.max_context, flags.prefix, progress);
+  });
   if (flags.model.json) {
     print_json({{"mean_nll", result.mean_nll}, {"tokens", result.tokens}, {"tokens_per_s", result.tokens_per_s}});
   } else {
@@ -42,8 +50,8 @@ int eval_nll(const Flags& flags) {
 
 int eval_answers(const Flags& flags) {
   const std::unique_ptr<Engine> engine = make_engine(flags.model);
-  ProgressBar bar("evaluating");
-  const AnswersResult result = evaluate_answers(*engine, flags.data, flags.max_tokens, bar.callback());
+  const AnswersResult result = with_progress(
+      [&](const ProgressFn& progress) { return evaluate_answers(*engine, flags.data, flags.max_tokens, progress); });
   if (flags.model.json) {
     print_json({{"exact", result.exact},
                 {"count", result.count},
@@ -65,7 +73,9 @@ void add_eval(CLI::App& app, Runner& run) {
 
   CLI::App* nll = eval->add_subcommand("nll", "mean negative log-likelihood of texts");
   nll->add_option("--data", nll_flags->data, "JSON lines with a \"text\" each")->required();
-  nll->add_option("--max-context", nll_flags->max_context, "cut prefix + text to this many tokens")->required();
+  nll->add_option("--max-context", nll_flags->max_context, "cut prefix + text to this many tokens")
+      ->required()
+      ->check(CLI::Range(2, 1 << 30));
   nll->add_option("--prefix", nll_flags->prefix, "put before each text; special tokens in it are recognised");
   add_model_flags(*nll, nll_flags->model);
   add_batch_flags(*nll, nll_flags->model);

@@ -95,12 +95,17 @@ void print_answer_json(const Engine& engine, size_t prompt_tokens, const Answer&
               {"decode_s", answer.decode_s}});
 }
 
-int generate(const Flags& flags) {
-  if (!flags.system.empty() && !flags.chat) fail(ErrorCode::bad_usage, "--system: only with --chat");
-  EngineOptions options = engine_options(flags.model);
+std::unique_ptr<Engine> load_engine(const ModelFlags& flags) {
+  EngineOptions options = engine_options(flags);
   ProgressBar bar("loading weights");
   options.progress = bar.callback();
-  Engine engine(std::move(options));
+  return std::make_unique<Engine>(std::move(options));
+}
+
+int generate(const Flags& flags) {
+  if (!flags.system.empty() && !flags.chat) fail(ErrorCode::bad_usage, "--system: only with --chat");
+  const std::unique_ptr<Engine> loaded = load_engine(flags.model);
+  Engine& engine = *loaded;
   Request request = make_request(flags.sampling, engine, encode_prompt(engine, flags));
   const size_t prompt_tokens = request.prompt.size();
   const Answer answer = run_to_end(engine, engine.submit(std::move(request)), !flags.model.json);

@@ -48,13 +48,15 @@ void ProgressBar::show(int64_t done, int64_t total) {
 
 InterruptGuard::InterruptGuard() {
   interrupt_flag = 0;
+  ::sigaction(SIGINT, nullptr, &previous_);
+  if (previous_.sa_handler == SIG_IGN) return;  // started with Ctrl-C switched off: leave it so
   struct sigaction action {};
   action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-InterruptGuard::~InterruptGuard() { ::signal(SIGINT, SIG_DFL); }
+InterruptGuard::~InterruptGuard() { ::sigaction(SIGINT, &previous_, nullptr); }
 
 bool InterruptGuard::interrupted() { return interrupt_flag != 0; }
 

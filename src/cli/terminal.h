@@ -1,6 +1,8 @@
 // cli/terminal.h — progress on stderr, and Ctrl-C.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -40,6 +42,9 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
   /// Whether Ctrl-C was pressed since construction.
   static bool interrupted();
+
+ private:
+  struct sigaction previous_ {};
 };
 
 }  // namespace octet

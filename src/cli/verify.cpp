@@ -46,6 +46,7 @@ OrderedJson to_json(const VerifyResult& result) {
                       {"ok", check.ok},
                       {"max_nmse", check.max_nmse},
                       {"mean_nmse", check.mean_nmse},
+                      {"max_score_nmse", check.max_score_nmse},
                       {"flips", check.flips},
                       {"unexplained_flips", check.unexplained_flips},
                       {"greedy_equal", check.greedy_equal},
@@ -54,7 +55,7 @@ OrderedJson to_json(const VerifyResult& result) {
   return {{"ok", result.ok}, {"backends", backends}, {"golden", golden}};
 }
 
-int verify_model(const Flags& flags) {
+VerifyResult verify_under_bar(const Flags& flags) {
   ThreadPool threads(flags.model.threads);
   const Checkpoint checkpoint = Checkpoint::open(flags.model.model);
   ProgressBar bar("verifying");
@@ -63,7 +64,11 @@ int verify_model(const Flags& flags) {
                         .progress = bar.callback()};
   const std::string beside = flags.model.model + "/golden";
   if (options.golden_dir.empty() && std::filesystem::is_directory(beside)) options.golden_dir = beside;
-  const VerifyResult result = verify(checkpoint, threads, options);
+  return verify(checkpoint, threads, options);
+}
+
+int verify_model(const Flags& flags) {
+  const VerifyResult result = verify_under_bar(flags);
   if (flags.model.json) {
     print_json(to_json(result));
   } else {

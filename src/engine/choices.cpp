@@ -112,24 +112,28 @@ void ChoiceReplayer::selection(int32_t layer, const KeyIndexer& indexer, View2<c
 }
 
 ScoreErrors score_errors(const Choices& reference, const Choices& replayed) {
-  const auto largest = [](const std::map<int32_t, std::vector<Choice>>& a,
-                          const std::map<int32_t, std::vector<Choice>>& b) {
-    std::map<int32_t, float> errors;
+  ScoreErrors errors;
+  const auto compare = [&](const std::map<int32_t, std::vector<Choice>>& a,
+                           const std::map<int32_t, std::vector<Choice>>& b, std::map<int32_t, float>& largest) {
     for (const auto& [layer, rows] : a) {
-      float& error = errors[layer];
+      float& error = largest[layer];
+      double squares = 0, norm = 0;
       for (size_t t = 0; t < rows.size(); ++t) {
         const std::vector<float>& other = b.at(layer)[t].scores;
         for (size_t i = 0; i < other.size(); ++i) {
-          // Candidates of dropped groups have no score on either side.
-          if (std::isfinite(rows[t].scores[i]) && std::isfinite(other[i])) {
-            error = std::max(error, std::abs(rows[t].scores[i] - other[i]));
-          }
+          const double x = rows[t].scores[i], y = other[i];
+          if (!std::isfinite(x) && x == y) continue;  // an expert of a dropped group on both sides
+          error = std::max(error, static_cast<float>(std::abs(x - y)));
+          squares += (x - y) * (x - y);
+          norm += x * x;
         }
       }
+      if (squares > 0) errors.nmse = std::max(errors.nmse, squares / norm);
     }
-    return errors;
   };
-  return {.experts = largest(reference.experts, replayed.experts), .keys = largest(reference.keys, replayed.keys)};
+  compare(reference.experts, replayed.experts, errors.experts);
+  compare(reference.keys, replayed.keys, errors.keys);
+  return errors;
 }
 
 Flips compare_choices(const Choices& reference, const Choices& free, const ScoreErrors& errors) {

@@ -55,11 +55,13 @@ class ChoiceReplayer final : public ChoiceRecorder {
   const Choices& followed_;
 };
 
-/// Largest difference of a choice score between two paths that made the same choices, by layer. A choice whose margin
-/// is above twice this cannot flip for the difference's sake.
+/// Differences of choice scores between two paths that made the same choices.
 struct ScoreErrors {
+  // Largest one, by layer. A choice whose margin is above twice this cannot flip for the difference's sake.
   std::map<int32_t, float> experts;
   std::map<int32_t, float> keys;
+  // NMSE of a layer's scores, the largest of all layers: bounds what may be explained so.
+  double nmse = 0;
 };
 ScoreErrors score_errors(const Choices& reference, const Choices& replayed);
 

@@ -280,7 +280,14 @@ std::vector<Event> Engine::poll() {
 
 void Engine::cancel(RequestId request) {
   const auto at = requests_.find(request);
-  if (at != requests_.end()) finish(*at->second, FinishReason::abort, Event{.request = request});
+  if (at == requests_.end()) return;
+  Running& running = *at->second;
+  Event event{.request = request};
+  if (running.decoder && !running.stops.stopped()) {  // what was held back belongs to the tokens that were sent
+    event.text = running.stops.push(running.decoder->finish());
+    event.text += running.stops.finish();
+  }
+  finish(running, FinishReason::abort, std::move(event));
 }
 
 }  // namespace octet

@@ -38,7 +38,7 @@ std::vector<Line> read_lines(const std::string& path, const std::vector<std::str
   return rows;
 }
 
-/// Runs all submitted requests to their end and hands their last events to `done`.
+/// Runs all submitted requests to their end; each(event) sees every event.
 void run_all(Engine& engine, int64_t total, const ProgressFn& progress, const std::function<void(const Event&)>& each) {
   int64_t finished = 0;
   while (engine.step()) {
@@ -73,6 +73,7 @@ NllResult evaluate_nll(Engine& engine, const std::string& data_path, int64_t max
          " leaves none for the texts");
   }
   NllResult result;
+  int64_t submitted = 0;
   for (const Line& row : rows) {
     std::vector<TokenId> ids = prefix_ids;
     const std::vector<TokenId> text = engine.tokenizer().encode(row.values[0], {.match_special_tokens = false});
@@ -81,13 +82,14 @@ NllResult evaluate_nll(Engine& engine, const std::string& data_path, int64_t max
     if (ids.size() < 2) continue;  // nothing to predict
     result.tokens += static_cast<int64_t>(ids.size()) - 1;
     engine.submit({.prompt = std::move(ids), .score_prompt = true});
+    ++submitted;
   }
   if (result.tokens == 0) {
     fail(ErrorCode::bad_file, data_path, ": expected texts of which something can be predicted, all are empty");
   }
   const Stopwatch watch;
   double sum = 0;
-  run_all(engine, static_cast<int64_t>(rows.size()), progress, [&](const Event& event) { sum += event.prompt_nll; });
+  run_all(engine, submitted, progress, [&](const Event& event) { sum += event.prompt_nll; });
   result.mean_nll = sum / static_cast<double>(result.tokens);
   result.tokens_per_s = static_cast<double>(result.tokens) / watch.seconds();
   return result;

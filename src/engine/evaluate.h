@@ -16,8 +16,10 @@ struct NllResult {
 };
 
 /// Mean negative log-likelihood of every line's "text" after `prefix`, each cut to max_context ids in all; every id but
-/// the first is predicted. data_path  JSON lines with a string "text" each prefix     special tokens in it are
-/// recognised Throws Error(bad_file) naming the line.
+/// the first is predicted.
+/// data_path  JSON lines with a string "text" each
+/// prefix     special tokens in it are recognised
+/// Throws     Error(bad_file) naming the line, Error(bad_usage) if the context or the prefix do not fit
 NllResult evaluate_nll(Engine& engine, const std::string& data_path, int64_t max_context, const std::string& prefix,
                        const ProgressFn& progress);
 

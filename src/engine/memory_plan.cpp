@@ -9,8 +9,15 @@ namespace octet {
 
 int64_t MemoryPlan::total() const {
   int64_t bytes = 0;
-  for (const MemoryLine& line : lines) bytes += line.bytes;
+  for (const MemoryLine& line : lines) {
+    if (__builtin_add_overflow(bytes, line.bytes, &bytes)) return INT64_MAX;
+  }
   return bytes;
+}
+
+int64_t saturating_product(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
 std::string format_bytes(int64_t bytes) {

@@ -15,8 +15,11 @@ struct MemoryLine {
 /// Lines in the order in which they are printed.
 struct MemoryPlan {
   std::vector<MemoryLine> lines;
-  int64_t total() const;
+  int64_t total() const;  // at most INT64_MAX
 };
+
+/// a * b for sizes from flags and files: INT64_MAX where it would not fit.
+int64_t saturating_product(int64_t a, int64_t b);
 
 /// Throws Error(no_memory) with every line if the plan is larger than `available` bytes.
 void require_fit(const MemoryPlan& plan, int64_t available);

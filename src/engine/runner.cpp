@@ -5,7 +5,8 @@
 namespace octet {
 ModelRunner::ModelRunner(const Checkpoint& checkpoint, ThreadPool& threads, const RunnerOptions& options)
     : checkpoint_(checkpoint), threads_(threads), comm_(make_single_comm()) {
-  const DeviceInfo device = this_cpu();
+  DeviceInfo device = this_cpu();
+  device.num_threads = threads.num_threads();
   const bool reference = options.numerics == NumericsClass::reference;
   ops_ = reference ? make_reference_ops(threads) : make_cpu_ops(threads, device);
   attention_ = reference ? make_reference_attention(threads) : make_cpu_attention(threads, device);
@@ -23,8 +24,8 @@ MemoryPlan ModelRunner::plan(const StepLimits& limits) const {
   MemoryPlan plan;
   plan.lines.push_back({"weights (mapped)", checkpoint_.total_bytes()});
   plan.lines.push_back({"packed weights", packed});
-  plan.lines.push_back(
-      {"kv cache", pages_for(limits.cache_tokens) * kPageTokens * model_->kv_layout().bytes_per_token()});
+  plan.lines.push_back({"kv cache", saturating_product(pages_for(limits.cache_tokens) * kPageTokens,
+                                                       model_->kv_layout().bytes_per_token())});
   plan.lines.push_back({"activations", model_->activation_bytes(limits.max_tokens)});
   plan.lines.push_back({"logits", limits.max_logit_rows * model_->info().vocab * 4});
   return plan;

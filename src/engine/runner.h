@@ -42,7 +42,6 @@ class ModelRunner {
   const LoadNotes& notes() const { return notes_; }
   Account& account() { return account_; }
   ThreadPool& threads() { return threads_; }
-  std::string_view ops_name() const { return ops_->name(); }
 
   /// Runs a step. logits()(i) then belongs to plan.logit_rows[i]. Returns rows whose results must not be used.
   std::vector<RowFault> forward(const StepPlan& plan, StepObserver* observer = nullptr);

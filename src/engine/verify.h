@@ -24,6 +24,7 @@ struct GoldenCheck {
   std::string path;     // "reference", "fast-replayed", "fast-free"
   double max_nmse = 0;  // of logits over prompts: reference against golden, fast paths against the reference
   double mean_nmse = 0;
+  double max_score_nmse = 0;      // fast-replayed: of the scores that experts and keys are chosen by
   int64_t flips = 0;              // choices of experts or keys that differ from the reference's
   int64_t unexplained_flips = 0;  // ... whose margin in the reference is too large for rounding
   bool greedy_equal = false;      // greedy tokens equal the golden ones wherever the margin allows

@@ -97,7 +97,7 @@ namespace {
 void load_expert(WeightTable& table, const std::string& prefix, int32_t expert, const MoeShape& shape,
                  ExpertWeights& weights) {
   const std::string name = prefix + "experts." + std::to_string(expert) + ".";
-  const std::string gate_up = prefix + "experts.gate_up_proj", down = prefix + "experts.down_proj";
+  const std::string gate_up = prefix + "experts.gate_up_proj", down_all = prefix + "experts.down_proj";
   const int64_t width = shape.expert_width;
   const LinearOptions options{.module_class = "routed experts", .split = Split::expert_split};
   const auto matrix = [&](const char* part, const std::string& fused, int64_t first_row, int64_t rows) {
@@ -109,11 +109,15 @@ void load_expert(WeightTable& table, const std::string& prefix, int32_t expert, 
                         .fused_rows = rows};
   };
   const WeightView gate = table.expert_linear(matrix("gate_proj", gate_up, 0, 2 * width), width, shape.hidden, options);
-  if (gate.n == 0) return;
+  const WeightView up = table.expert_linear(matrix("up_proj", gate_up, width, 2 * width), width, shape.hidden, options);
+  const WeightView down =
+      table.expert_linear(matrix("down_proj", down_all, 0, shape.hidden), shape.hidden, width, options);
+  // Another rank's, or missing: finish() will say so.
+  if (gate.empty() || up.empty() || down.empty()) return;
   weights.ids.push_back(ExpertId{expert});
   weights.gate.push_back(gate);
-  weights.up.push_back(table.expert_linear(matrix("up_proj", gate_up, width, 2 * width), width, shape.hidden, options));
-  weights.down.push_back(table.expert_linear(matrix("down_proj", down, 0, shape.hidden), shape.hidden, width, options));
+  weights.up.push_back(up);
+  weights.down.push_back(down);
 }
 
 }  // namespace

@@ -20,9 +20,10 @@ struct Rope {
 };
 
 /// Reads `rope_parameters`, or the older `rope_scaling` and `rope_theta`; types default, linear, yarn, llama3, and
-/// dynamic, which is default up to max_position_embeddings, the longest context that octet serves. width          d,
-/// even default_theta  the family's own base, used when the file names none Throws Error(bad_config), or
-/// Error(unsupported) naming the types that work.
+/// dynamic, which is default up to max_position_embeddings, the longest context that octet serves.
+/// width          d, even
+/// default_theta  the family's own base, used when the file names none
+/// Throws         Error(bad_config), or Error(unsupported) naming the types that work
 Rope read_rope(const ConfigReader& config, int64_t width, double default_theta, int64_t max_positions);
 
 /// cos and sin for `positions`, in memory of the arena.

@@ -173,7 +173,12 @@ Sample sample(const SampleInput& input, const SamplingOptions& options) {
   } else {
     // Relative to the best logit, so that a tiny temperature cannot overflow.
     const double best = std::min_element(candidates.begin(), candidates.end(), better)->logit;
-    for (Candidate& c : candidates) c.logit = (c.logit - best) / options.temperature;
+    if (std::isfinite(best)) {
+      for (Candidate& c : candidates) c.logit = (c.logit - best) / options.temperature;
+    } else {  // the best are infinite: they alone remain, all alike
+      std::erase_if(candidates, [&](const Candidate& c) { return c.logit != best; });
+      for (Candidate& c : candidates) c.logit = 0;
+    }
     keep_top_k(options.top_k, candidates);
     keep_top_p(options.top_p, candidates);
     keep_min_p(options.min_p, candidates);

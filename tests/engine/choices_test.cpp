@@ -61,5 +61,13 @@ TEST(ScoreErrors, TakeTheLargestDifferenceOfALayer) {
   EXPECT_NEAR(score_errors(a, b).experts.at(1), 0.1f, 1e-6);
 }
 
+TEST(ScoreErrors, AreMeasuredAgainstTheSizeOfTheScores) {
+  Choices a, b;
+  a.keys[2] = {{.chosen = {0}, .scores = {3.0f, 4.0f}, .margin = 0}};
+  b.keys[2] = {{.chosen = {0}, .scores = {3.0f, 3.5f}, .margin = 0}};
+  EXPECT_NEAR(score_errors(a, b).nmse, 0.25 / 25, 1e-9);
+  EXPECT_EQ(score_errors(a, a).nmse, 0);
+}
+
 }  // namespace
 }  // namespace octet

@@ -33,11 +33,11 @@ std::vector<TokenId> tokens(int64_t count, uint32_t seed, int64_t vocab) {
 /// A model, and sequences that are run through it in whatever pieces a test wants.
 class LoadedModel {
  public:
-  explicit LoadedModel(const std::string& folder, NumericsClass numerics, int threads = 2)
+  LoadedModel(const std::string& folder, NumericsClass numerics, int threads = 2, int64_t max_tokens = 256)
       : checkpoint_(Checkpoint::open(folder)),
         threads_(threads),
         runner_(checkpoint_, threads_, {.numerics = numerics}) {
-    runner_.reserve({.max_tokens = 256, .max_logit_rows = 256, .cache_tokens = 1024});
+    runner_.reserve({.max_tokens = max_tokens, .max_logit_rows = 256, .cache_tokens = 1024});
   }
 
   int64_t vocab() const { return runner_.model().info().vocab; }
@@ -75,6 +75,13 @@ class LoadedModel {
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+int64_t distinct_experts_read(ModelRunner& runner) {
+  for (const Account::Line& line : runner.account().lines()) {
+    if (line.name == "experts") return line.cost.distinct_experts;
+  }
+  return -1;
 }
 
 class Forward : public ::testing::TestWithParam<Setup> {
@@ -117,26 +124,30 @@ TEST_P(Forward, ThreadsChangeNoBit) {
 
 TEST_P(Forward, PaddingRowsReadNoExpertAndChangeNoBit) {
   const std::vector<TokenId> ids = tokens(20, 5, model_.vocab());
-  const std::vector<float> alone = model_.run(ids, {20});
   ModelRunner& runner = model_.runner();
+  runner.account().reset();
+  const std::vector<float> alone = model_.run(ids, {20});
+  const int64_t experts_alone = distinct_experts_read(runner);
   std::vector<PageId> pages, scratch;
   ASSERT_TRUE(runner.cache().allocate(1, pages) && runner.cache().allocate(1, scratch));
   StepPlan plan;
   append_rows(plan, RequestId{0}, RowKind::prefill, ids, 0, pages);
-  append_rows(plan, RequestId{1}, RowKind::decode, std::span(ids).first(1), 0, scratch);
-  plan.is_padding.back() = 1;
+  const std::vector<TokenId> others = tokens(30, 9, model_.vocab());  // would visit experts of their own
+  append_rows(plan, RequestId{1}, RowKind::decode, others, 0, scratch);
+  std::fill(plan.is_padding.begin() + 20, plan.is_padding.end(), uint8_t{1});
   for (int64_t row = 0; row < 20; ++row) plan.logit_rows.push_back(row);
   runner.account().reset();
   ASSERT_TRUE(runner.forward(plan).empty());
   const float* logits = runner.logits().row(0);
   EXPECT_TRUE(same_bits(alone, std::vector<float>(logits, logits + 20 * model_.vocab())));
+  EXPECT_EQ(distinct_experts_read(runner), experts_alone);
   runner.cache().release(pages);
   runner.cache().release(scratch);
 }
 
 TEST_P(Forward, ActivationsStayInsideTheirPlan) {
   for (const int64_t count : {1, 13, 256}) {
-    LoadedModel model(OCTET_SOURCE_DIR "/tests/data/" + GetParam().checkpoint, GetParam().numerics);
+    LoadedModel model(OCTET_SOURCE_DIR "/tests/data/" + GetParam().checkpoint, GetParam().numerics, 2, count);
     model.run(tokens(count, 6, model.vocab()), {count});  // an arena that is too small throws
   }
 }
@@ -162,11 +173,7 @@ TEST(Account, CountsTheExpertsThatWereRead) {
                     NumericsClass::exact16);  // 3 sparse layers, 12 experts, top-3
   model.runner().account().reset();
   model.run(tokens(1, 7, model.vocab()), {1});
-  int64_t experts = -1;
-  for (const Account::Line& line : model.runner().account().lines()) {
-    if (line.name == "experts") experts = line.cost.distinct_experts;
-  }
-  EXPECT_EQ(experts, 3 * 3);
+  EXPECT_EQ(distinct_experts_read(model.runner()), 3 * 3);
 }
 
 /// A copy of a small checkpoint in which every BF16 value of one tensor is NaN.

@@ -125,7 +125,8 @@ void expect_matches_reference(const Case& c, const std::vector<float>& y) {
   const std::vector<float> want = run_reference(c);
   const int64_t hidden = c.problem.shape.hidden;
   for (int64_t t = 0; t < c.table.num_tokens(); ++t) {
-    for (int64_t n = 0; n < hidden; n += std::max<int64_t>(hidden / 7, 1)) {  // the bound is slow to compute
+    // The bound is slow to compute: columns in steps, and all of the last ones, which lie beside the tiles.
+    for (int64_t n = 0; n < hidden; n += n < hidden - 8 ? std::max<int64_t>(hidden / 7, 1) : 1) {
       const auto i = static_cast<size_t>(t * hidden + n);
       ASSERT_NEAR(y[i], want[i], error_bound(c, t, n)) << "token " << t << " column " << n;
     }

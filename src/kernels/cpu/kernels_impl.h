@@ -52,8 +52,7 @@ inline float exp(float x) {
   return out[0];
 }
 
-// ---- weights
-// ---------------------------------------------------------------------------------------------------------
+// ---- weights -------------------------------------------------------------------------------------------------------
 
 constexpr int64_t code_bytes(Code code, int64_t columns) {
   switch (code) {
@@ -128,8 +127,7 @@ void expand(const WeightRows& w, int64_t begin, int64_t end, float* out) {
   }
 }
 
-// ---- products
-// --------------------------------------------------------------------------------------------------------
+// ---- products ------------------------------------------------------------------------------------------------------
 
 /// How far ahead a single token's pass over the weights prefetches; the hardware's own prefetch restarts at each row.
 constexpr int64_t kPrefetchBytes = 1024;
@@ -264,8 +262,7 @@ void weighted_sum(const WeightedSumArgs& a) {
   for (; t < a.num_tokens; ++t) sum_rows<1>(a, t);
 }
 
-// ---- attention
-// -------------------------------------------------------------------------------------------------------
+// ---- attention -----------------------------------------------------------------------------------------------------
 
 float softmax_block(float* scores, int64_t n, float* max_score, float* sum) {
   constexpr float kMinusInfinity = -__builtin_huge_valf();
@@ -306,8 +303,7 @@ void relu_sum(const float* dots, int64_t dots_stride, const float* weights, int6
   }
 }
 
-// ---- rows of activations
-// ---------------------------------------------------------------------------------------------
+// ---- rows of activations -------------------------------------------------------------------------------------------
 
 inline Lanes silu_mul(Lanes gate, Lanes up) {
   const Lanes one = broadcast(1.0f);

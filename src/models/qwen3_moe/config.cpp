@@ -19,7 +19,7 @@ void read_attention(const ConfigReader& c, Config& config) {
     c.refuse("head_dim", "expected an even number, got " + std::to_string(config.head_dim));
   }
   config.attention_bias = c.boolean("attention_bias", false);
-  if (c.boolean("use_sliding_window", false)) config.window = c.integer("sliding_window", 1, kMaxWidth, 0);
+  if (c.boolean("use_sliding_window", false)) config.window = c.integer("sliding_window", 1, kMaxWidth, 4096);
   config.rope = read_rope(c, config.head_dim, 1e4, config.max_positions);
 }
 
@@ -27,12 +27,14 @@ void read_experts(const ConfigReader& c, Config& config) {
   // Two spellings of one key.
   const std::string key = c.has("num_experts") ? "num_experts" : "num_local_experts";
   config.num_experts = static_cast<int32_t>(c.integer(key, 0, 1 << 16));
-  const std::vector<int64_t> dense_layers = c.integers("mlp_only_layers");
+  std::vector<bool> listed(static_cast<size_t>(config.num_layers), false);
+  for (const int64_t layer : c.integers("mlp_only_layers")) {
+    if (layer >= 0 && layer < config.num_layers) listed[static_cast<size_t>(layer)] = true;
+  }
   const int64_t step = c.integer("decoder_sparse_step", 1, kMaxWidth, 1);
   bool any = false;
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    const bool listed = std::find(dense_layers.begin(), dense_layers.end(), layer) != dense_layers.end();
-    config.sparse.push_back(!listed && config.num_experts > 0 && (layer + 1) % step == 0);
+    config.sparse.push_back(!listed[static_cast<size_t>(layer)] && config.num_experts > 0 && (layer + 1) % step == 0);
     any = any || config.sparse.back();
   }
   config.dense_width = c.integer("intermediate_size", 1, kMaxWidth, 0);
