@@ -29,6 +29,7 @@ int run_command_line(int argc, char** argv) {
   add_eval(app, run);
   add_verify(app, run);
   add_inspect(app, run);
+  add_bench(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

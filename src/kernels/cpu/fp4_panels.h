@@ -1,0 +1,82 @@
+// kernels/cpu/fp4_panels.h — products with repacked FP4 weights, which read memory front to back.
+//
+// A panel is 16 rows of a weight. It is a sequence of blocks of 64 columns:
+//
+//   block = column | column | ... (8 of them) | scales of group 0 | scales of group 1 | ...
+//   column = 8 columns of k: 16 rows x 4 bytes, the checkpoint's own bytes of each row side by side
+//   scales = 16 rows x 1 byte
+//
+// so that one 64-byte register holds 16 rows and an accumulator needs no sum over its lanes. Rows and columns that the
+// weight does not have are zero. Repacking moves bytes only (kernels/cpu/fp4_pack.h).
+//
+// Fixed order: a group's products are added from zero in ascending k, then the sum times the group's scale is added to
+// the row's total. This does not depend on the number of tokens, so a token has the same bits in every batch.
+//
+// Like cpu_kernels.h this header holds plain data only, because files with instruction sets of their own include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octet::cpu {
+
+inline constexpr int64_t kPanelRows = 16;
+inline constexpr int64_t kPanelColumns = 8;  // k of a column: 64 bytes of codes
+inline constexpr int64_t kPanelBlock = 64;   // k of a block
+inline constexpr int64_t kColumnBytes = 64;
+inline constexpr int64_t kBlockCodeBytes = kPanelBlock / kPanelColumns * kColumnBytes;
+
+/// The two forms of FP4 weights that the panels take.
+enum class Fp4Format : uint8_t { nvfp4, mxfp4 };  // E4M3 scales on 16 columns, E8M0 scales on 32
+
+constexpr int64_t group_columns(Fp4Format f) { return f == Fp4Format::nvfp4 ? 16 : 32; }
+constexpr int64_t block_bytes(Fp4Format f) { return kBlockCodeBytes + kPanelBlock / group_columns(f) * kPanelRows; }
+constexpr int64_t panel_blocks(int64_t k) { return (k + kPanelBlock - 1) / kPanelBlock; }
+constexpr int64_t panel_bytes(Fp4Format f, int64_t k) { return panel_blocks(k) * block_bytes(f); }
+
+/// y[t, 16 p + r] = Σ_k x[row(t), k] * e2m1(code) * scale for every panel p, row r and token t, without the weight's
+/// global scale. NaN scales count as numbers: the packer keeps account of them.
+struct PanelsArgs {
+  Fp4Format format = Fp4Format::nvfp4;
+  const uint8_t* panels = nullptr;
+  int64_t num_panels = 0;
+  int64_t k = 0;                 // K
+  const uint8_t* x = nullptr;    // rows that prepare() wrote
+  int64_t x_row_bytes = 0;       // from one row to the next
+  const int32_t* rows = nullptr; // row(t); null: t
+  int64_t num_tokens = 0;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+  uint8_t* scratch = nullptr;     // [scratch_bytes(K)] for more than a few tokens; aligned to 64 bytes
+  const uint8_t* next = nullptr;  // what this thread will read afterwards, to be fetched ahead; may be null
+};
+
+struct PanelKernels {
+  const char* name;         // "avx512_bf16", "avx512", "avx2"
+  float activation_error;   // relative rounding of an activation: 2^-8 where it becomes bf16, otherwise 0
+  int64_t element_bytes;    // of one prepared activation
+  int64_t scratch_bytes_k;  // scratch bytes for one column of K
+
+  /// Brings x [k] into the form and order that `panels` reads. k is a multiple of 8, or the rest up to the next
+  /// multiple is written as zeros.
+  void (*prepare)(const float* x, int64_t k, uint8_t* out);
+
+  void (*panels)(const PanelsArgs&);
+
+  /// The sum of all 64-bit words of [p, p + bytes): the memory read probe. bytes is a multiple of 4096.
+  uint64_t (*read)(const uint8_t* p, int64_t bytes);
+};
+
+constexpr int64_t prepared_bytes(const PanelKernels& kernels, int64_t k) {
+  return panel_blocks(k) * kPanelBlock * kernels.element_bytes;
+}
+constexpr int64_t scratch_bytes(const PanelKernels& kernels, int64_t k) {
+  return panel_blocks(k) * kPanelBlock * kernels.scratch_bytes_k;
+}
+
+/// Kernels of one instruction set; null if this build has none (another architecture).
+const PanelKernels* avx2_panel_kernels();
+const PanelKernels* avx512_panel_kernels();
+const PanelKernels* avx512_bf16_panel_kernels();
+
+}  // namespace octet::cpu
