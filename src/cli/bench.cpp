@@ -39,7 +39,7 @@ MoeProblem problem_of(const Flags& flags) {
 CpuFeatures features_of(const Flags& flags, const CpuFeatures& all) {
   if (flags.isa.empty()) return all;
   CpuFeatures features = cpu::limited_to(flags.isa == "avx2" ? cpu::CpuIsa::avx2 : cpu::CpuIsa::avx512, all);
-  features.avx512_bf16 = false;
+  features.avx512_vnni = false;
   return features;
 }
 
@@ -54,8 +54,8 @@ void print_text(const BenchMoeOptions& options, const BenchMoeResult& result) {
               "percent", "25 %", "75 %", "distinct");
   for (const BenchMoeRow& row : result.rows) {
     std::printf("%7lld  %-16s %10.1f %10.1f %9.1f %7.1f %7.1f..%-5.1f %9.1f\n", static_cast<long long>(row.tokens),
-                row.backend.c_str(), row.us, row.bound_us, row.read_gbs, row.percent, row.percent_low,
-                row.percent_high, row.distinct_experts);
+                row.backend.c_str(), row.us, row.bound_us, row.read_gbs, row.percent, row.percent_low, row.percent_high,
+                row.distinct_experts);
   }
   std::printf("\nsteal %.1f %%%s\n", result.steal_percent,
               result.steal_percent > 5 ? ": above 5 %, these figures are void" : "");
@@ -115,7 +115,7 @@ void add_bench(CLI::App& app, Runner& run) {
   command->add_option("--top-k", flags->dimensions.top_k, "experts a token");
   command->add_option("--tokens", flags->tokens, "batch sizes, separated by commas; default 1,2,4,8")->delimiter(',');
   command->add_option("--backend,--moe-runner-backend", flags->backend, "a backend's name, auto or all");
-  command->add_option("--isa", flags->isa, "no more than these instructions: avx2, or avx512 without BF16")
+  command->add_option("--isa", flags->isa, "no more than these instructions: avx2, or avx512 without VNNI")
       ->check(CLI::IsMember({"avx2", "avx512"}));
   command->add_option("--threads", flags->threads, "threads; default: all that this process may use");
   command->add_option("--repeats", flags->repeats, "alternations of probe and layers; default 20")

@@ -212,9 +212,9 @@ int32_t layers_for(const BenchMoeOptions& options) {
   // Canonical and packed weights of every layer, and the probe.
   const double needed = 2 * layers * layer_bytes + wanted / 2;
   if (options.device.memory_bytes > 0 && needed > 0.9 * static_cast<double>(options.device.memory_bytes)) {
-    fail(ErrorCode::no_memory, "bench moe: ", layers, " layers of ", layer_bytes / 1e9, " GB twice, and the probe, take ",
-         needed / 1e9, " GB, but ", static_cast<double>(options.device.memory_bytes) / 1e9,
-         " GB are available; use a smaller shape");
+    fail(ErrorCode::no_memory, "bench moe: ", layers, " layers of ", layer_bytes / 1e9,
+         " GB twice, and the probe, take ", needed / 1e9, " GB, but ",
+         static_cast<double>(options.device.memory_bytes) / 1e9, " GB are available; use a smaller shape");
   }
   return static_cast<int32_t>(layers);
 }
@@ -229,8 +229,8 @@ BenchMoeResult bench_moe(const BenchMoeOptions& options, ThreadPool& threads) {
   for (int32_t layer = 0; layer < result.num_layers; ++layer) {
     weights.push_back(std::make_unique<DummyExperts>(options.problem, static_cast<uint64_t>(layer) + 1, threads));
   }
-  result.weight_bytes = static_cast<int64_t>(expert_bytes(options.problem) * options.problem.shape.num_experts) *
-                        result.num_layers;
+  result.weight_bytes =
+      static_cast<int64_t>(expert_bytes(options.problem) * options.problem.shape.num_experts) * result.num_layers;
   Measurement measurement(options, threads);
   const CpuTicks before = cpu_ticks();
   std::vector<double> rates;

@@ -21,10 +21,10 @@ struct BenchMoeOptions {
 struct BenchMoeRow {
   int64_t tokens = 0;
   std::string backend;
-  double us = 0;                // a layer, median
-  double bound_us = 0;          // reading the distinct experts, scales included, at the probe's median rate
-  double percent = 0;           // of the probe's rate: median of the paired ratios
-  double percent_low = 0;       // lower and upper quartile of those
+  double us = 0;           // a layer, median
+  double bound_us = 0;     // reading the distinct experts, scales included, at the probe's median rate
+  double percent = 0;      // of the probe's rate: median of the paired ratios
+  double percent_low = 0;  // lower and upper quartile of those
   double percent_high = 0;
   double read_gbs = 0;          // the probe, median
   double distinct_experts = 0;  // mean over layers and repetitions

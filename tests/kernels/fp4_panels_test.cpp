@@ -42,7 +42,8 @@ TEST(Fp4Pack, UnpackingGivesBackEveryByteForEveryFormatAndShape) {
     for (const auto& [n, k] : {std::pair<int64_t, int64_t>{16, 64}, {1, 16}, {33, 130}, {48, 256}, {17, 71}}) {
       TestWeight w = random_weight(format, n, k, 7);
       if (k % 2 == 1) {  // the nibble beyond the last column is not kept
-        for (int64_t row = 0; row < n; ++row) w.codes[static_cast<size_t>((row + 1) * w.view.code_row_bytes)] &= std::byte{15};
+        for (int64_t row = 0; row < n; ++row)
+          w.codes[static_cast<size_t>((row + 1) * w.view.code_row_bytes)] &= std::byte{15};
       }
       const Packed p = pack(w.view);
       std::vector<std::byte> codes(w.codes.size() - 1), scales(w.scales.size() - 1);
@@ -70,7 +71,7 @@ class Fp4Panels : public testing::TestWithParam<const PanelKernels* (*)()> {
  protected:
   void SetUp() override {
     const CpuFeatures features = this_cpu().cpu;
-    const bool here = GetParam() == cpu::avx512_bf16_panel_kernels ? features.avx512_bf16
+    const bool here = GetParam() == cpu::avx512_vnni_panel_kernels ? features.avx512_vnni
                       : GetParam() == cpu::avx512_panel_kernels    ? features.avx512
                                                                    : features.avx2_fma;
     if (kernels() == nullptr || !here) GTEST_SKIP() << "not on this processor";
@@ -79,24 +80,28 @@ class Fp4Panels : public testing::TestWithParam<const PanelKernels* (*)()> {
 
   /// y [T, rows] of a weight's product, finished.
   static std::vector<float> product(const WeightView& w, const std::vector<float>& x, int64_t tokens) {
+    return product(*kernels(), w, x, tokens);
+  }
+  static std::vector<float> product(const PanelKernels& k, const WeightView& w, const std::vector<float>& x,
+                                    int64_t tokens) {
     const Packed p = pack(w);
-    const int64_t row_bytes = cpu::prepared_bytes(*kernels(), w.k);
+    const int64_t row_bytes = cpu::prepared_bytes(w.k);
     const int64_t rows = cpu::num_panels(w.n) * kPanelRows;
-    const Buffer prepared(tokens * row_bytes), scratch(cpu::scratch_bytes(*kernels(), w.k));
+    const Buffer prepared(tokens * row_bytes), scratch(cpu::scratch_bytes(w.k));
     for (int64_t t = 0; t < tokens; ++t) {
-      kernels()->prepare(x.data() + t * w.k, w.k, prepared.as<uint8_t>() + t * row_bytes);
+      k.prepare(x.data() + t * w.k, w.k, prepared.as<uint8_t>() + t * row_bytes);
     }
     std::vector<float> y(static_cast<size_t>(tokens * rows), std::numeric_limits<float>::quiet_NaN());
-    kernels()->panels({.format = p.format,
-                       .panels = p.panels.as<uint8_t>(),
-                       .num_panels = cpu::num_panels(w.n),
-                       .k = w.k,
-                       .x = prepared.as<uint8_t>(),
-                       .x_row_bytes = row_bytes,
-                       .num_tokens = tokens,
-                       .y = y.data(),
-                       .y_stride = rows,
-                       .scratch = scratch.as<uint8_t>()});
+    k.panels({.format = p.format,
+              .panels = p.panels.as<uint8_t>(),
+              .num_panels = cpu::num_panels(w.n),
+              .k = w.k,
+              .x = prepared.as<uint8_t>(),
+              .x_row_bytes = row_bytes,
+              .num_tokens = tokens,
+              .y = y.data(),
+              .y_stride = rows,
+              .scratch = scratch.as<uint8_t>()});
     const cpu::PanelFinish finish = cpu::panel_finish(w);
     for (int64_t t = 0; t < tokens; ++t) cpu::finish_rows(finish, 0, w.n, y.data() + t * rows);
     return y;
@@ -105,8 +110,18 @@ class Fp4Panels : public testing::TestWithParam<const PanelKernels* (*)()> {
 
 INSTANTIATE_TEST_SUITE_P(Isas, Fp4Panels,
                          testing::Values(cpu::avx2_panel_kernels, cpu::avx512_panel_kernels,
-                                         cpu::avx512_bf16_panel_kernels),
-                         [](const auto& isa) { return std::string(isa.index == 0 ? "avx2" : isa.index == 1 ? "avx512" : "avx512_bf16"); });
+                                         cpu::avx512_vnni_panel_kernels),
+                         [](const auto& isa) {
+                           return std::string(isa.index == 0 ? "avx2" : isa.index == 1 ? "avx512" : "avx512_vnni");
+                         });
+
+/// The largest magnitude of the 16 activations that x[i] lies among.
+double largest_around(const float* x, int64_t i, int64_t k) {
+  double largest = 0;
+  for (int64_t j = i / 16 * 16; j < std::min(k, i / 16 * 16 + 16); ++j)
+    largest = std::max(largest, std::abs(double{x[j]}));
+  return largest;
+}
 
 TEST_P(Fp4Panels, ProductsAreThoseOfTheWeightForEveryTokenCount) {
   for (const WeightFormat& format : panel_formats()) {
@@ -118,12 +133,16 @@ TEST_P(Fp4Panels, ProductsAreThoseOfTheWeightForEveryTokenCount) {
         for (int64_t row = 0; row < n; ++row) {
           const std::vector<double> exact = test::exact_row(w.view, row);
           for (int64_t t = 0; t < tokens; ++t) {
-            double magnitude = 0;
+            double magnitude = 0, rounding = 0;
             const test::ExactProduct want = test::exact_product(exact, x.data() + t * k);
-            for (size_t i = 0; i < exact.size(); ++i) magnitude += std::abs(exact[i] * static_cast<double>(x[static_cast<size_t>(t * k) + i]));
-            // Sums are added one group after another: K roundings at most, and those of activations.
-            const double bound = magnitude * ((static_cast<double>(k) + 8) * 0x1p-24 +
-                                              1.001 * static_cast<double>(kernels()->activation_error));
+            for (int64_t i = 0; i < k; ++i) {
+              const double weight = std::abs(exact[static_cast<size_t>(i)]);
+              magnitude += weight * std::abs(double{x[static_cast<size_t>(t * k + i)]});
+              rounding += weight * largest_around(x.data() + t * k, i, k);
+            }
+            // One rounding a group, and those of its scales; then those of activations.
+            const double bound =
+                magnitude * (static_cast<double>(k) / 16 + 8) * 0x1p-24 + 1.001 * cpu::kActivationError * rounding;
             const auto at = static_cast<size_t>(t * cpu::num_panels(n) * kPanelRows + row);
             ASSERT_NEAR(y[at], want.value, bound) << n << " x " << k << ", token " << t << " row " << row;
           }
@@ -148,6 +167,34 @@ TEST_P(Fp4Panels, ATokenHasTheSameBitsInEveryBatch) {
   }
 }
 
+TEST_P(Fp4Panels, EveryInstructionSetGivesTheSameBits) {
+  const TestWeight w = random_weight(kNvfp4Weight, 64, 208, 16);
+  const std::vector<float> x = test::random_floats(7 * 208, 17);
+  EXPECT_EQ(product(w.view, x, 7), product(*cpu::avx2_panel_kernels(), w.view, x, 7));
+}
+
+TEST_P(Fp4Panels, OneActivationThatIsNotFiniteMakesTheWholeTokenNanAndNoOther) {
+  const TestWeight w = random_weight(kNvfp4Weight, 16, 64, 18);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    std::vector<float> x = test::random_floats(2 * 64, 19);
+    x[64 + 21] = bad;
+    const std::vector<float> y = product(w.view, x, 2);
+    for (size_t i = 0; i < 32; ++i) EXPECT_EQ(std::isnan(y[i]), i >= 16) << i;
+  }
+}
+
+TEST_P(Fp4Panels, ActivationsOfAnySizeKeepTheirShareOfTheLargest) {
+  TestWeight w = random_weight(kNvfp4Weight, 16, 16, 20);
+  for (const float size : {1e30f, 1e-20f, 1e-35f, 0.0f}) {
+    std::vector<float> x = test::random_floats(16, 21);
+    for (float& v : x) v *= size;
+    const std::vector<float> y = product(w.view, x, 1);
+    const double want = test::exact_product(test::exact_row(w.view, 3), x.data()).value;
+    // Below 2^-100 activations count as zeros.
+    EXPECT_NEAR(y[3], want, size < 1e-30f ? std::abs(want) : 1e-3 * std::abs(want)) << size;
+  }
+}
+
 TEST_P(Fp4Panels, EveryScaleByteIsReadExactly) {
   for (const WeightFormat& format : panel_formats()) {
     const int64_t n = 256, k = format.block_columns;
@@ -159,11 +206,11 @@ TEST_P(Fp4Panels, EveryScaleByteIsReadExactly) {
       w.scales[static_cast<size_t>(1 + row)] = std::byte{static_cast<uint8_t>(row)};
     }
     std::vector<float> x(static_cast<size_t>(k), 0.0f);
-    x[0] = 1.0f;
+    x[0] = 32767.0f;  // whole steps of size 1
     const std::vector<float> y = product(w.view, x, 1);
     for (int64_t row = 0; row < n; ++row) {
       const auto got = y[static_cast<size_t>(row)];
-      const double want = test::exact_row(w.view, row)[0];
+      const double want = 32767.0 * test::exact_row(w.view, row)[0];
       if (std::isnan(want)) {
         EXPECT_TRUE(std::isnan(got)) << row;
       } else {

@@ -61,7 +61,7 @@ std::optional<Fp4Format> panel_format(const WeightFormat& f) {
 }
 
 const PanelKernels* panel_kernels_for(const CpuFeatures& features) {
-  if (features.avx512 && features.avx512_bf16) return avx512_bf16_panel_kernels();
+  if (features.avx512 && features.avx512_vnni) return avx512_vnni_panel_kernels();
   if (features.avx512) return avx512_panel_kernels();
   if (features.avx2_fma) return avx2_panel_kernels();
   return nullptr;
@@ -103,10 +103,9 @@ PanelFinish panel_finish(const WeightView& w) {
   OCTET_CHECK(format.has_value());
   PanelFinish finish;
   finish.factor = w.format.global == GlobalScale::multiply ? w.global_scale : 1.0f / w.global_scale;
-  if (*format == Fp4Format::nvfp4) finish.factor *= 256.0f;  // E4M3 scales are read as F16
-  const auto bias_of = [&](int64_t row) {
-    return has_nan_scale(w, *format, row) ? std::nanf("") : bias_value(w, row);
-  };
+  finish.factor *=
+      *format == Fp4Format::nvfp4 ? 128.0f : 0.5f;  // E4M3 is read as F16, 2^-8 as large; codes are doubled
+  const auto bias_of = [&](int64_t row) { return has_nan_scale(w, *format, row) ? std::nanf("") : bias_value(w, row); };
   std::vector<float> bias(static_cast<size_t>(w.n));
   for (int64_t row = 0; row < w.n; ++row) bias[static_cast<size_t>(row)] = bias_of(row);
   if (std::any_of(bias.begin(), bias.end(), [](float v) { return v != 0; })) finish.bias = std::move(bias);

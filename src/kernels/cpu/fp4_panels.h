@@ -9,8 +9,11 @@
 // so that one 64-byte register holds 16 rows and an accumulator needs no sum over its lanes. Rows and columns that the
 // weight does not have are zero. Repacking moves bytes only (kernels/cpu/fp4_pack.h).
 //
-// Fixed order: a group's products are added from zero in ascending k, then the sum times the group's scale is added to
-// the row's total. This does not depend on the number of tokens, so a token has the same bits in every batch.
+// Activations become 16-bit integers with one scale for each 16 columns: the largest of them is 32767 steps, so each is
+// off by at most 2^-16 of that largest one. Codes are looked up as the integers 2 * value. A sum over 16 columns is
+// then exact, whatever the instructions, and so is its conversion to float (12 * 32767 * 16 < 2^24). What is left is
+// one fused multiply-add for each 16 columns, in ascending k:  total += float(sum) * (scale * activation scale). All
+// instruction sets agree bit for bit, and a token has the same bits in every batch.
 //
 // Like cpu_kernels.h this header holds plain data only, because files with instruction sets of their own include it.
 #pragma once
@@ -23,6 +26,7 @@ namespace octet::cpu {
 inline constexpr int64_t kPanelRows = 16;
 inline constexpr int64_t kPanelColumns = 8;  // k of a column: 64 bytes of codes
 inline constexpr int64_t kPanelBlock = 64;   // k of a block
+inline constexpr int64_t kActivationGroup = 16;
 inline constexpr int64_t kColumnBytes = 64;
 inline constexpr int64_t kBlockCodeBytes = kPanelBlock / kPanelColumns * kColumnBytes;
 
@@ -40,10 +44,10 @@ struct PanelsArgs {
   Fp4Format format = Fp4Format::nvfp4;
   const uint8_t* panels = nullptr;
   int64_t num_panels = 0;
-  int64_t k = 0;                 // K
-  const uint8_t* x = nullptr;    // rows that prepare() wrote
-  int64_t x_row_bytes = 0;       // from one row to the next
-  const int32_t* rows = nullptr; // row(t); null: t
+  int64_t k = 0;                  // K
+  const uint8_t* x = nullptr;     // rows that prepare() wrote
+  int64_t x_row_bytes = 0;        // from one row to the next
+  const int32_t* rows = nullptr;  // row(t); null: t
   int64_t num_tokens = 0;
   float* y = nullptr;
   int64_t y_stride = 0;
@@ -52,14 +56,15 @@ struct PanelsArgs {
 };
 
 struct PanelKernels {
-  const char* name;         // "avx512_bf16", "avx512", "avx2"
-  float activation_error;   // relative rounding of an activation: 2^-8 where it becomes bf16, otherwise 0
-  int64_t element_bytes;    // of one prepared activation
-  int64_t scratch_bytes_k;  // scratch bytes for one column of K
+  const char* name;  // "avx512_vnni", "avx512", "avx2"
 
-  /// Brings x [k] into the form and order that `panels` reads. k is a multiple of 8, or the rest up to the next
-  /// multiple is written as zeros.
+  /// Brings activations x [k] into the form that `panels` reads: prepared_bytes(k) bytes, aligned to 4, of 16-bit
+  /// integers in the order (0, 4) (1, 5) (2, 6) (3, 7) of every 8 columns, then the scales; zeros beyond k. NaN or
+  /// infinity makes its scale NaN. 16 activations below 2^-100 count as zeros.
   void (*prepare)(const float* x, int64_t k, uint8_t* out);
+
+  /// The same for 16 activations in the middle of a row: columns [begin, begin + 16) of k, begin a multiple of 16.
+  void (*prepare_group)(const float* x, int64_t begin, int64_t k, uint8_t* out);
 
   void (*panels)(const PanelsArgs&);
 
@@ -67,16 +72,22 @@ struct PanelKernels {
   uint64_t (*read)(const uint8_t* p, int64_t bytes);
 };
 
-constexpr int64_t prepared_bytes(const PanelKernels& kernels, int64_t k) {
-  return panel_blocks(k) * kPanelBlock * kernels.element_bytes;
+/// Largest error of a prepared activation, as a share of the largest of its 16 columns.
+inline constexpr double kActivationError = 0x1p-16;
+
+/// Where the scales of a prepared row begin.
+constexpr int64_t prepared_scales(int64_t k) { return panel_blocks(k) * kPanelBlock * 2; }
+constexpr int64_t prepared_bytes(int64_t k) {
+  return prepared_scales(k) + panel_blocks(k) * (kPanelBlock / kActivationGroup) * 4;
 }
-constexpr int64_t scratch_bytes(const PanelKernels& kernels, int64_t k) {
-  return panel_blocks(k) * kPanelBlock * kernels.scratch_bytes_k;
+/// An expanded panel: 16-bit codes, and a float for each row and 16 columns.
+constexpr int64_t scratch_bytes(int64_t k) {
+  return panel_blocks(k) * kPanelRows * (kPanelBlock * 2 + kPanelBlock / kActivationGroup * 4);
 }
 
 /// Kernels of one instruction set; null if this build has none (another architecture).
 const PanelKernels* avx2_panel_kernels();
 const PanelKernels* avx512_panel_kernels();
-const PanelKernels* avx512_bf16_panel_kernels();
+const PanelKernels* avx512_vnni_panel_kernels();
 
 }  // namespace octet::cpu

@@ -1,25 +1,66 @@
-// kernels/cpu/fp4_panels_avx512.h — primitives that the AVX-512 panels share, with BF16 or without.
+// kernels/cpu/fp4_panels_avx512.h — primitives that the AVX-512 panels share, with VNNI or without.
 #pragma once
 
 #include <immintrin.h>
 
+#include "kernels/cpu/fp4_group_scale.h"
 #include "kernels/cpu/fp4_panels.h"
 
 namespace octet::cpu {
 namespace {
 
-using Vec = __m512;
+using Ints = __m512i;
+using Floats = __m512;
 constexpr int kVecs = 1;
 constexpr int64_t kDirectTokens = 4;
 constexpr int kDirectPanels = 4;
 constexpr int kTileTokens = 8;
 
-inline Vec zero() { return _mm512_setzero_ps(); }
-inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-inline void store_rows(const Vec* sums, float* y) { _mm512_storeu_ps(y, sums[0]); }
+inline Floats fill(float a) { return _mm512_set1_ps(a); }
+inline Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+inline void store(float* p, Floats a) { _mm512_storeu_ps(p, a); }
+inline Floats scale_add(Ints sum, Floats scales, Floats total) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales, total);
+}
+
+/// Part i holds columns i and i + 4 of every row: the i-th nibbles of its two 16-bit words. The table stands twice, for
+/// the permutation looks at five bits of an index, the fifth of which belongs to another code.
+template <class F>
+inline void for_parts(const uint8_t* codes, const F& f) {
+  const __m512i table =
+      _mm512_broadcast_i64x4(_mm256_setr_epi16(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
+  const __m512i c = _mm512_loadu_si512(codes);
+  f(0, 0, _mm512_permutexvar_epi16(c, table));
+  f(0, 1, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 4), table));
+  f(0, 2, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 8), table));
+  f(0, 3, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 12), table));
+}
+
+template <class F>
+inline void for_expanded_parts(const Ints* in, const F& f) {
+  for (int i = 0; i < 4; ++i) f(0, i, in[i]);
+}
+
+inline Ints pair_at(const uint8_t* x) {
+  int32_t pair = 0;
+  __builtin_memcpy(&pair, x, 4);
+  return _mm512_set1_epi32(pair);
+}
+
+void prepare_group(const float* x, int64_t begin, int64_t k, uint8_t* out) {
+  const __m512 values = _mm512_loadu_ps(x);
+  // Bits of magnitudes compare like integers, with NaN above all.
+  const __m512i magnitudes = _mm512_and_si512(_mm512_castps_si512(values), _mm512_set1_epi32(0x7fffffff));
+  const GroupScale scale(_mm512_reduce_max_epi32(magnitudes));
+  const __m512i steps = _mm512_cvtps_epi32(_mm512_mul_ps(values, _mm512_set1_ps(scale.steps)));
+  const __m256i order = _mm256_setr_epi16(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+  const __m256i pairs = _mm256_permutexvar_epi16(order, _mm512_cvtsepi32_epi16(steps));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + begin * 2), pairs);
+  __builtin_memcpy(out + prepared_scales(k) + begin / kActivationGroup * 4, &scale.step, 4);
+}
 
 template <Fp4Format kFormat>
-inline void load_scales(const uint8_t* p, Vec* out) {
+inline void load_scales(const uint8_t* p, Floats* out) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   if constexpr (kFormat == Fp4Format::nvfp4) {
     // The bits of an E4M3 number, moved up by 7, are the F16 number 2^-8 times as large, subnormal ones included; the

@@ -5,7 +5,7 @@ set(OCTET_KERNELS_CPU_SOURCES cpu/cpu_ops.cpp cpu/fp4_pack.cpp cpu/isa.cpp cpu/k
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND OCTET_KERNELS_CPU_SOURCES
     cpu/kernels_avx2.cpp cpu/kernels_avx512.cpp
-    cpu/fp4_panels_avx2.cpp cpu/fp4_panels_avx512.cpp cpu/fp4_panels_avx512_bf16.cpp)
+    cpu/fp4_panels_avx2.cpp cpu/fp4_panels_avx512.cpp cpu/fp4_panels_avx512_vnni.cpp)
 else()
   list(APPEND OCTET_KERNELS_CPU_SOURCES cpu/kernels_no_x86.cpp cpu/fp4_panels_no_x86.cpp)
 endif()
@@ -20,4 +20,4 @@ set_source_files_properties(cpu/kernels_portable.cpp PROPERTIES COMPILE_OPTIONS 
 set_source_files_properties(cpu/kernels_avx2.cpp cpu/fp4_panels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${OCTET_AVX2}")
 set_source_files_properties(cpu/kernels_avx512.cpp cpu/fp4_panels_avx512.cpp PROPERTIES
   COMPILE_OPTIONS "${OCTET_AVX512}")
-set_source_files_properties(cpu/fp4_panels_avx512_bf16.cpp PROPERTIES COMPILE_OPTIONS "${OCTET_AVX512};-mavx512bf16")
+set_source_files_properties(cpu/fp4_panels_avx512_vnni.cpp PROPERTIES COMPILE_OPTIONS "${OCTET_AVX512};-mavx512vnni")

@@ -1,7 +1,6 @@
 #include "moe/experts/cpu/fp4_packed.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cpu/fp4_pack.h"
 #include "kernels/cpu/isa.h"
@@ -22,10 +21,11 @@ using cpu::PanelFinish;
 using cpu::PanelKernels;
 using cpu::PanelsArgs;
 
-constexpr int64_t kTokenBlock = 64;   // tokens of one expert that share an expansion of its weights
-constexpr int64_t kInnerPanels = 4;   // panels of gate, and as many of up, of an item
-constexpr int64_t kOutputPanels = 4;  // panels of output rows of an item
-constexpr int64_t kTokensPerItem = 8;  // whose activations one item prepares
+constexpr int64_t kTokenBlock = 64;                  // tokens of one expert that share an expansion of its weights
+constexpr int64_t kInnerPanels = 4;                  // panels of gate, and as many of up, of an item
+constexpr int64_t kOutputPanels = 4;                 // panels of output rows of an item
+static_assert(kPanelRows == cpu::kActivationGroup);  // a panel of inner rows is a group of the next product
+constexpr int64_t kTokensPerItem = 8;                // whose activations one item prepares
 
 /// Where the panels of an expert lie.
 struct ExpertLayout {
@@ -77,7 +77,7 @@ class Layer final : public ExpertLayer {
   }
 
   int64_t workspace_bytes(int64_t num_tokens) const override { return workspace(num_tokens).total; }
-  double activation_error() const override { return static_cast<double>(panels_.activation_error); }
+  double activation_error() const override { return cpu::kActivationError; }
 
   void run(const RoutingTable& table, View2<const float> x, View2<float> y, std::span<std::byte> workspace_span,
            ThreadPool& threads) const override {
@@ -104,9 +104,9 @@ class Layer final : public ExpertLayer {
     uint8_t* scratch;  // one a thread
   };
 
-  int64_t x_row_bytes() const { return cpu::prepared_bytes(panels_, hidden_); }
-  int64_t inner_row_bytes() const { return cpu::prepared_bytes(panels_, expert_width_); }
-  int64_t scratch_bytes() const { return cpu::scratch_bytes(panels_, std::max(hidden_, expert_width_)); }
+  int64_t x_row_bytes() const { return cpu::prepared_bytes(hidden_); }
+  int64_t inner_row_bytes() const { return cpu::prepared_bytes(expert_width_); }
+  int64_t scratch_bytes() const { return cpu::scratch_bytes(std::max(hidden_, expert_width_)); }
   const uint8_t* expert(int64_t local) const { return packed_.as<uint8_t>() + local * layout_.bytes; }
 
   WorkspaceLayout workspace(int64_t num_tokens) const {
@@ -136,14 +136,11 @@ class Layer final : public ExpertLayer {
   }
 
   void prepare(View2<const float> x, uint8_t* out, ThreadPool& threads) const {
-    const int64_t written = cpu::round_up(hidden_, cpu::kPanelColumns) * panels_.element_bytes;
     cpu::for_items(threads, ceil_div(x.rows, kTokensPerItem), cpu::estimated_ns(6 * x.rows * x.cols, 0), max_threads_,
                    [&](int, int64_t item) {
                      const int64_t end = std::min(x.rows, (item + 1) * kTokensPerItem);
                      for (int64_t t = item * kTokensPerItem; t < end; ++t) {
-                       uint8_t* row = out + t * x_row_bytes();
-                       panels_.prepare(x.row(t), hidden_, row);
-                       std::memset(row + written, 0, static_cast<size_t>(x_row_bytes() - written));
+                       panels_.prepare(x.row(t), hidden_, out + t * x_row_bytes());
                      }
                    });
   }
@@ -197,11 +194,14 @@ class Layer final : public ExpertLayer {
       cpu::finish_rows(finish.up, row, rows, up);
       float values[kPanelRows] = {};
       kernels_.silu_mul(gate, up, values, rows);
-      panels_.prepare(values, kPanelRows, inner + row * panels_.element_bytes);
+      panels_.prepare_group(values, row, expert_width_, inner);
     }
     if (begin + count < layout_.inner_panels) return;
-    const int64_t written = layout_.inner_panels * kPanelRows * panels_.element_bytes;
-    std::memset(inner + written, 0, static_cast<size_t>(inner_row_bytes() - written));
+    // The product reads whole blocks.
+    constexpr float kZeros[kPanelRows] = {};
+    for (int64_t row = layout_.inner_panels * kPanelRows; row % cpu::kPanelBlock != 0; row += kPanelRows) {
+      panels_.prepare_group(kZeros, row, expert_width_, inner);
+    }
   }
 
   /// y[token] += weight * W_down inner[row], experts ascending.

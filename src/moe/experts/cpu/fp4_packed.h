@@ -3,7 +3,7 @@
 // Every expert is one stretch of memory: panels of 16 rows (kernels/cpu/fp4_panels.h), first gate and up in turn, then
 // down. As in rows.h a first set of items, (expert, range of inner rows), computes silu(gate) * up, and a second, one
 // range of output rows each, adds every expert's part into y; an output element is written by one thread, which adds a
-// token's experts in ascending order. Activations are bf16 where the processor has AVX-512 with BF16, otherwise float.
+// token's experts in ascending order. Activations of both products are 16-bit integers with a scale for 16 of them.
 #pragma once
 
 #include "moe/experts/experts.h"

@@ -155,8 +155,8 @@ class Layer final : public ExpertLayer {
   int64_t hidden_;
   int64_t expert_width_;
   int64_t top_k_;
-  int max_threads_;                // that the workspace has panels for
-  int64_t panel_floats_;           // of one thread
+  int max_threads_;       // that the workspace has panels for
+  int64_t panel_floats_;  // of one thread
   LocalExperts experts_;
   std::vector<CpuWeight> gate_;
   std::vector<CpuWeight> up_;

@@ -1,0 +1,30 @@
+// kernels/cpu/fp4_group_scale.h — the scale of 16 activations as integers. Internal linkage, like all that is compiled
+// for one instruction set (cpu_kernels.h).
+#pragma once
+
+#include <cstdint>
+
+namespace octet::cpu {
+namespace {
+
+/// From the bits of the largest magnitude of 16 activations.
+struct GroupScale {
+  explicit GroupScale(int32_t largest_bits) {
+    constexpr int32_t kInfinity = 0x7f800000;
+    constexpr float kLargest = 32767.0f;
+    constexpr float kLeast = 0x1p-100f;  // below, the quotient would overflow
+    float largest = 0;
+    __builtin_memcpy(&largest, &largest_bits, 4);
+    if (largest_bits >= kInfinity) {
+      step = __builtin_nanf("");
+    } else if (largest >= kLeast) {
+      steps = kLargest / largest;
+      step = largest / kLargest;
+    }
+  }
+  float steps = 0;  // steps in 1
+  float step = 0;   // what one step stands for
+};
+
+}  // namespace
+}  // namespace octet::cpu
