@@ -19,11 +19,11 @@ struct GroupScale {
       step = __builtin_nanf("");
     } else if (largest >= kLeast) {
       steps = kLargest / largest;
-      step = largest / kLargest;
+      step = largest / (2 * kLargest);
     }
   }
   float steps = 0;  // steps in 1
-  float step = 0;   // what one step stands for
+  float step = 0;   // what one step stands for, by half: codes are looked up doubled
 };
 
 }  // namespace

@@ -103,8 +103,7 @@ PanelFinish panel_finish(const WeightView& w) {
   OCTET_CHECK(format.has_value());
   PanelFinish finish;
   finish.factor = w.format.global == GlobalScale::multiply ? w.global_scale : 1.0f / w.global_scale;
-  finish.factor *=
-      *format == Fp4Format::nvfp4 ? 128.0f : 0.5f;  // E4M3 is read as F16, 2^-8 as large; codes are doubled
+  if (*format == Fp4Format::nvfp4) finish.factor *= 256.0f;  // the kernels read E4M3 as F16, 2^-8 as large
   const auto bias_of = [&](int64_t row) { return has_nan_scale(w, *format, row) ? std::nanf("") : bias_value(w, row); };
   std::vector<float> bias(static_cast<size_t>(w.n));
   for (int64_t row = 0; row < w.n; ++row) bias[static_cast<size_t>(row)] = bias_of(row);

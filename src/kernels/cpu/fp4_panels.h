@@ -27,6 +27,7 @@ inline constexpr int64_t kPanelRows = 16;
 inline constexpr int64_t kPanelColumns = 8;  // k of a column: 64 bytes of codes
 inline constexpr int64_t kPanelBlock = 64;   // k of a block
 inline constexpr int64_t kActivationGroup = 16;
+inline constexpr int64_t kReadAheadBytes = 4096;  // of the read probe
 inline constexpr int64_t kColumnBytes = 64;
 inline constexpr int64_t kBlockCodeBytes = kPanelBlock / kPanelColumns * kColumnBytes;
 
@@ -68,8 +69,9 @@ struct PanelKernels {
 
   void (*panels)(const PanelsArgs&);
 
-  /// The sum of all 64-bit words of [p, p + bytes): the memory read probe. bytes is a multiple of 4096.
-  uint64_t (*read)(const uint8_t* p, int64_t bytes);
+  /// The sum of all 64-bit words of [p, p + bytes), read as 1, 2 or 4 streams side by side: the memory read probe.
+  /// bytes is a multiple of 4096.
+  uint64_t (*read)(const uint8_t* p, int64_t bytes, int32_t streams);
 };
 
 /// Largest error of a prepared activation, as a share of the largest of its 16 columns.

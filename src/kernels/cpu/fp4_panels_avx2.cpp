@@ -110,23 +110,27 @@ void prepare_group(const float* x, int64_t begin, int64_t k, uint8_t* out) {
   __builtin_memcpy(out + prepared_scales(k) + begin / kActivationGroup * 4, &step, 4);
 }
 
-uint64_t read(const uint8_t* p, int64_t bytes) {
-  constexpr int kStreams = 4;
-  constexpr int64_t kAhead = 2048;
+template <int kStreams>
+uint64_t read_streams(const uint8_t* p, int64_t bytes) {
   const int64_t part = bytes / kStreams;
-  __m256i sum[kStreams] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
-                           _mm256_setzero_si256()};
+  __m256i sum[kStreams];
+  for (__m256i& v : sum) v = _mm256_setzero_si256();
   for (int64_t i = 0; i < part; i += 64) {
     for (int s = 0; s < kStreams; ++s) {
       const auto* at = reinterpret_cast<const __m256i*>(p + s * part + i);
-      __builtin_prefetch(p + s * part + i + kAhead);
+      __builtin_prefetch(p + s * part + i + kReadAheadBytes);
       sum[s] = _mm256_add_epi64(sum[s], _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1)));
     }
   }
-  const __m256i all = _mm256_add_epi64(_mm256_add_epi64(sum[0], sum[1]), _mm256_add_epi64(sum[2], sum[3]));
+  for (int s = 1; s < kStreams; ++s) sum[0] = _mm256_add_epi64(sum[0], sum[s]);
   uint64_t words[4];
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), all);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), sum[0]);
   return words[0] + words[1] + words[2] + words[3];
+}
+
+uint64_t read(const uint8_t* p, int64_t bytes, int32_t streams) {
+  if (streams == 1) return read_streams<1>(p, bytes);
+  return streams == 2 ? read_streams<2>(p, bytes) : read_streams<4>(p, bytes);
 }
 
 }  // namespace

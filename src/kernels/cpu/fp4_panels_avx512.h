@@ -13,7 +13,7 @@ using Ints = __m512i;
 using Floats = __m512;
 constexpr int kVecs = 1;
 constexpr int64_t kDirectTokens = 4;
-constexpr int kDirectPanels = 4;
+constexpr int kDirectPanels = 2;
 constexpr int kTileTokens = 8;
 
 inline Floats fill(float a) { return _mm512_set1_ps(a); }
@@ -75,20 +75,24 @@ inline void load_scales(const uint8_t* p, Floats* out) {
   }
 }
 
-uint64_t read(const uint8_t* p, int64_t bytes) {
-  constexpr int kStreams = 4;
-  constexpr int64_t kAhead = 2048;
+template <int kStreams>
+uint64_t read_streams(const uint8_t* p, int64_t bytes) {
   const int64_t part = bytes / kStreams;
-  __m512i sum[kStreams] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
-                           _mm512_setzero_si512()};
+  __m512i sum[kStreams];
+  for (__m512i& v : sum) v = _mm512_setzero_si512();
   for (int64_t i = 0; i < part; i += 64) {
     for (int s = 0; s < kStreams; ++s) {
-      __builtin_prefetch(p + s * part + i + kAhead);
+      __builtin_prefetch(p + s * part + i + kReadAheadBytes);
       sum[s] = _mm512_add_epi64(sum[s], _mm512_loadu_si512(p + s * part + i));
     }
   }
-  const __m512i all = _mm512_add_epi64(_mm512_add_epi64(sum[0], sum[1]), _mm512_add_epi64(sum[2], sum[3]));
-  return static_cast<uint64_t>(_mm512_reduce_add_epi64(all));
+  for (int s = 1; s < kStreams; ++s) sum[0] = _mm512_add_epi64(sum[0], sum[s]);
+  return static_cast<uint64_t>(_mm512_reduce_add_epi64(sum[0]));
+}
+
+uint64_t read(const uint8_t* p, int64_t bytes, int32_t streams) {
+  if (streams == 1) return read_streams<1>(p, bytes);
+  return streams == 2 ? read_streams<2>(p, bytes) : read_streams<4>(p, bytes);
 }
 
 }  // namespace

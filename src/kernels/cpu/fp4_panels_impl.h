@@ -2,7 +2,8 @@
 // by each fp4_panels_*.cpp, after the primitives that it is written in:
 //
 //   Ints, Floats                 one register; kVecs of either hold the 16 rows of a panel
-//   kDirectTokens, kDirectPanels most tokens for which codes are expanded in registers, and of how many panels at once
+//   kDirectTokens                most tokens for which codes are expanded in registers
+//   kDirectPanels                panels at once then
 //   kTileTokens                  tokens that share an expanded panel at once
 //   for_parts(codes, f)          expands a column: f(v, pair, weights), weights for rows of register v
 //   for_expanded_parts(in, f)    the same from what for_parts gave
@@ -20,8 +21,9 @@
 namespace octet::cpu {
 namespace {
 
-/// How far ahead of the arithmetic a panel is fetched, in blocks: about 2 KiB a panel.
-constexpr int64_t kAheadBlocks = 4;
+/// How far ahead of the arithmetic each panel is fetched. Measured (docs/performance/cpu.md): 1 and 2 KiB lose a tenth,
+/// 8 KiB gain nothing.
+constexpr int64_t kAheadBytes = 4096;
 constexpr int64_t kGroupColumns = kActivationGroup / kPanelColumns;  // columns whose sum is exact
 constexpr int64_t kBlockGroups = kPanelBlock / kActivationGroup;
 constexpr int64_t kColumnParts = kPanelRows * kPanelColumns * 2 / static_cast<int64_t>(sizeof(Ints));
@@ -36,15 +38,6 @@ void prepare(const float* x, int64_t k, uint8_t* out) {
       from = last;
     }
     prepare_group(from, begin, k, out);
-  }
-}
-
-/// Fetches block `b` of `count` panels, or of what follows them.
-template <Fp4Format kFormat, int kCount>
-inline void fetch(const uint8_t* panel, int64_t stride, const uint8_t* next, int64_t b, int64_t blocks) {
-  const uint8_t* from = b < blocks ? panel + b * block_bytes(kFormat) : next + (b - blocks) * block_bytes(kFormat);
-  for (int p = 0; p < kCount; ++p) {
-    for (int64_t line = 0; line < block_bytes(kFormat); line += 64) __builtin_prefetch(from + p * stride + line);
   }
 }
 
@@ -103,12 +96,18 @@ inline void store_rows(const Totals<kTokens>& totals, int64_t y_stride, float* y
 
 /// One block of one panel, its codes expanded in registers. first: the block's first group in the row.
 template <Fp4Format kFormat, int kTokens>
-inline void direct_block(const uint8_t* block, const Activations<kTokens>& tokens, int64_t first,
+inline void direct_block(const uint8_t* block, const uint8_t* ahead, const Activations<kTokens>& tokens, int64_t first,
                          Totals<kTokens>& totals) {
   constexpr int64_t kGroupsPerScale = group_columns(kFormat) / kActivationGroup;
   Floats scales[kVecs];
 #pragma GCC unroll 4
   for (int64_t group = 0; group < kBlockGroups; ++group) {
+    // A few lines at a time: more would wait for a free place among the loads under way.
+    constexpr int64_t kLines = (block_bytes(kFormat) + 63) / 64;
+#pragma GCC unroll 4
+    for (int64_t line = group * kLines / kBlockGroups; line < (group + 1) * kLines / kBlockGroups; ++line) {
+      __builtin_prefetch(ahead + line * 64);
+    }
     Sums<kTokens> sums;
     clear<kTokens>(sums);
 #pragma GCC unroll 2
@@ -134,11 +133,11 @@ void direct_tile(const PanelsArgs& a, const uint8_t* panel, const uint8_t* next,
   Totals<kTokens> totals[kPanels];
   for (auto& of_panel : totals) clear<kTokens>(of_panel);
   for (int64_t b = 0; b < blocks; ++b) {
-    fetch<kFormat, kPanels>(panel, stride, next, b + kAheadBlocks, blocks);
+    const int64_t at = b * block_bytes(kFormat);
+    const uint8_t* ahead = at + kAheadBytes < stride ? panel + at + kAheadBytes : next + (at + kAheadBytes - stride);
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
-      direct_block<kFormat, kTokens>(panel + p * stride + b * block_bytes(kFormat), tokens, b * kBlockGroups,
-                                     totals[p]);
+      direct_block<kFormat, kTokens>(panel + p * stride + at, ahead + p * stride, tokens, b * kBlockGroups, totals[p]);
     }
   }
   for (int p = 0; p < kPanels; ++p) store_rows<kTokens>(totals[p], a.y_stride, y + p * kPanelRows);
@@ -166,7 +165,7 @@ void expand_panel(const PanelsArgs& a, const uint8_t* panel) {
   constexpr int64_t kGroupsPerScale = group_columns(kFormat) / kActivationGroup;
   uint8_t* out = a.scratch;
   for (int64_t b = 0; b < panel_blocks(a.k); ++b, panel += block_bytes(kFormat)) {
-    fetch<kFormat, 1>(panel, 0, panel, kAheadBlocks, kAheadBlocks + 1);
+    for (int64_t line = 0; line < block_bytes(kFormat); line += 64) __builtin_prefetch(panel + kAheadBytes + line);
     for (int64_t group = 0; group < kBlockGroups; ++group) {
       for (int64_t c = group * kGroupColumns; c < (group + 1) * kGroupColumns; ++c) {
         for_parts(panel + c * kColumnBytes, [&](int, int64_t, Ints w) {
@@ -224,10 +223,10 @@ template <Fp4Format kFormat>
 void panels_of(const PanelsArgs& a) {
   if (a.num_tokens > kDirectTokens) return expanded<kFormat>(a);
   if (a.num_tokens == 1) return direct<kFormat, kDirectPanels, 1>(a);
-  if (a.num_tokens == 2) return direct<kFormat, kDirectPanels / 2, 2>(a);
+  if (a.num_tokens == 2) return direct<kFormat, kDirectPanels, 2>(a);
   if constexpr (kDirectTokens >= 4) {
-    if (a.num_tokens == 3) return direct<kFormat, kDirectPanels / 2, 3>(a);
-    if (a.num_tokens == 4) return direct<kFormat, kDirectPanels / 2, 4>(a);
+    if (a.num_tokens == 3) return direct<kFormat, kDirectPanels, 3>(a);
+    if (a.num_tokens == 4) return direct<kFormat, kDirectPanels, 4>(a);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace octet::cpu {
 
-/// Reads a large buffer front to back, piece by piece, over and over: with all threads, several streams a thread,
-/// prefetch and huge pages.
+/// Reads a large buffer front to back, piece by piece, over and over: with all threads, prefetch and huge pages, and
+/// with as many streams a thread as turn out to be fastest here.
 class ReadProbe {
  public:
   /// bytes is rounded up to whole parts of 4 MiB; to miss every cache it must be several times the last one.
@@ -20,7 +20,8 @@ class ReadProbe {
   double read_gbs(int64_t bytes);
 
  private:
-  uint64_t (*read_)(const uint8_t*, int64_t);
+  uint64_t (*read_)(const uint8_t*, int64_t, int32_t);
+  int32_t streams_ = 1;
   ThreadPool& threads_;
   Buffer buffer_;
   int64_t parts_;
