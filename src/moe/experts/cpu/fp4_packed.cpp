@@ -113,7 +113,7 @@ class Layer final : public ExpertLayer {
     WorkspaceLayout at{};
     at.x = experts_.group_bytes(num_tokens * top_k_);
     at.inner = at.x + num_tokens * x_row_bytes();
-    at.scratch = at.inner + num_tokens * top_k_ * inner_row_bytes();
+    at.scratch = cpu::round_up(at.inner + num_tokens * top_k_ * inner_row_bytes(), 64);
     at.total = at.scratch + max_threads_ * scratch_bytes();
     return at;
   }
