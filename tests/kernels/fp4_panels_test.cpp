@@ -71,9 +71,10 @@ class Fp4Panels : public testing::TestWithParam<const PanelKernels* (*)()> {
  protected:
   void SetUp() override {
     const CpuFeatures features = this_cpu().cpu;
-    const bool here = GetParam() == cpu::avx512_vnni_panel_kernels ? features.avx512_vnni
-                      : GetParam() == cpu::avx512_panel_kernels    ? features.avx512
-                                                                   : features.avx2_fma;
+    const bool here = GetParam() == cpu::avx512_vbmi_panel_kernels   ? features.avx512_vbmi
+                      : GetParam() == cpu::avx512_vnni_panel_kernels ? features.avx512_vnni
+                      : GetParam() == cpu::avx512_panel_kernels      ? features.avx512
+                                                                     : features.avx2_fma;
     if (kernels() == nullptr || !here) GTEST_SKIP() << "not on this processor";
   }
   static const PanelKernels* kernels() { return GetParam()(); }
@@ -110,10 +111,8 @@ class Fp4Panels : public testing::TestWithParam<const PanelKernels* (*)()> {
 
 INSTANTIATE_TEST_SUITE_P(Isas, Fp4Panels,
                          testing::Values(cpu::avx2_panel_kernels, cpu::avx512_panel_kernels,
-                                         cpu::avx512_vnni_panel_kernels),
-                         [](const auto& isa) {
-                           return std::string(isa.index == 0 ? "avx2" : isa.index == 1 ? "avx512" : "avx512_vnni");
-                         });
+                                         cpu::avx512_vnni_panel_kernels, cpu::avx512_vbmi_panel_kernels),
+                         [](const auto& isa) { return std::string(isa.param()->name); });
 
 /// The largest magnitude of the 16 activations that x[i] lies among.
 double largest_around(const float* x, int64_t i, int64_t k) {
@@ -206,11 +205,11 @@ TEST_P(Fp4Panels, EveryScaleByteIsReadExactly) {
       w.scales[static_cast<size_t>(1 + row)] = std::byte{static_cast<uint8_t>(row)};
     }
     std::vector<float> x(static_cast<size_t>(k), 0.0f);
-    x[0] = 32767.0f;  // whole steps of size 1
+    x[0] = static_cast<float>(cpu::kActivationSteps);  // whole steps of size 1
     const std::vector<float> y = product(w.view, x, 1);
     for (int64_t row = 0; row < n; ++row) {
       const auto got = y[static_cast<size_t>(row)];
-      const double want = 32767.0 * test::exact_row(w.view, row)[0];
+      const double want = cpu::kActivationSteps * test::exact_row(w.view, row)[0];
       if (std::isnan(want)) {
         EXPECT_TRUE(std::isnan(got)) << row;
       } else {

@@ -2,7 +2,7 @@
 // for one instruction set (cpu_kernels.h).
 #pragma once
 
-#include <cstdint>
+#include "kernels/cpu/fp4_panels.h"
 
 namespace octet::cpu {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 struct GroupScale {
   explicit GroupScale(int32_t largest_bits) {
     constexpr int32_t kInfinity = 0x7f800000;
-    constexpr float kLargest = 32767.0f;
+    constexpr float kLargest = static_cast<float>(kActivationSteps);
     constexpr float kLeast = 0x1p-100f;  // below, the quotient would overflow
     float largest = 0;
     __builtin_memcpy(&largest, &largest_bits, 4);
@@ -25,6 +25,10 @@ struct GroupScale {
   float steps = 0;  // steps in 1
   float step = 0;   // what one step stands for, by half: codes are looked up doubled
 };
+
+inline void store_scale(float step, int64_t begin, int64_t k, uint8_t* out) {
+  __builtin_memcpy(out + prepared_scales(k) + begin / kActivationGroup * 4, &step, 4);
+}
 
 }  // namespace
 }  // namespace octet::cpu

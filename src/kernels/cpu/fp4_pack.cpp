@@ -61,6 +61,7 @@ std::optional<Fp4Format> panel_format(const WeightFormat& f) {
 }
 
 const PanelKernels* panel_kernels_for(const CpuFeatures& features) {
+  if (features.avx512_vbmi && features.avx512_vnni) return avx512_vbmi_panel_kernels();
   if (features.avx512 && features.avx512_vnni) return avx512_vnni_panel_kernels();
   if (features.avx512) return avx512_panel_kernels();
   if (features.avx2_fma) return avx2_panel_kernels();

@@ -9,9 +9,9 @@
 // so that one 64-byte register holds 16 rows and an accumulator needs no sum over its lanes. Rows and columns that the
 // weight does not have are zero. Repacking moves bytes only (kernels/cpu/fp4_pack.h).
 //
-// Activations become 16-bit integers with one scale for each 16 columns: the largest of them is 32767 steps, so each is
-// off by at most 2^-16 of that largest one. Codes are looked up as the integers 2 * value. A sum over 16 columns is
-// then exact, whatever the instructions, and so is its conversion to float (12 * 32767 * 16 < 2^24). What is left is
+// Activations become 16-bit integers with one scale for each 16 columns: the largest of them is 32639 steps, so each is
+// off by at most half of one of those. Codes are looked up as the integers 2 * value. A sum over 16 columns is
+// then exact, whatever the instructions, and so is its conversion to float (12 * 32639 * 16 < 2^24). What is left is
 // one fused multiply-add for each 16 columns, in ascending k:  total += float(sum) * (scale * activation scale). All
 // instruction sets agree bit for bit, and a token has the same bits in every batch.
 //
@@ -27,6 +27,8 @@ inline constexpr int64_t kPanelRows = 16;
 inline constexpr int64_t kPanelColumns = 8;  // k of a column: 64 bytes of codes
 inline constexpr int64_t kPanelBlock = 64;   // k of a block
 inline constexpr int64_t kActivationGroup = 16;
+/// The largest of 16 activations in steps: 127 * 256 + 127, so that both of its bytes are signed.
+inline constexpr int32_t kActivationSteps = 32639;
 inline constexpr int64_t kReadAheadBytes = 4096;  // of the read probe
 inline constexpr int64_t kColumnBytes = 64;
 inline constexpr int64_t kBlockCodeBytes = kPanelBlock / kPanelColumns * kColumnBytes;
@@ -57,11 +59,10 @@ struct PanelsArgs {
 };
 
 struct PanelKernels {
-  const char* name;  // "avx512_vnni", "avx512", "avx2"
+  const char* name;  // "avx512_vbmi", "avx512_vnni", "avx512", "avx2"
 
-  /// Brings activations x [k] into the form that `panels` reads: prepared_bytes(k) bytes, aligned to 4, of 16-bit
-  /// integers in the order (0, 4) (1, 5) (2, 6) (3, 7) of every 8 columns, then the scales; zeros beyond k. NaN or
-  /// infinity makes its scale NaN. 16 activations below 2^-100 count as zeros.
+  /// Brings activations x [k] into the form that `panels` reads: prepared_bytes(k) bytes, aligned to 4. NaN or infinity
+  /// makes its scale NaN. 16 activations below 2^-100 count as zeros.
   void (*prepare)(const float* x, int64_t k, uint8_t* out);
 
   /// The same for 16 activations in the middle of a row: columns [begin, begin + 16) of k, begin a multiple of 16.
@@ -75,12 +76,16 @@ struct PanelKernels {
 };
 
 /// Largest error of a prepared activation, as a share of the largest of its 16 columns.
-inline constexpr double kActivationError = 0x1p-16;
+inline constexpr double kActivationError = 0.5 / kActivationSteps;
 
 /// Where the scales of a prepared row begin.
 constexpr int64_t prepared_scales(int64_t k) { return panel_blocks(k) * kPanelBlock * 2; }
-constexpr int64_t prepared_bytes(int64_t k) {
+/// Where an integer for each scale begins, which some kernels need.
+constexpr int64_t prepared_corrections(int64_t k) {
   return prepared_scales(k) + panel_blocks(k) * (kPanelBlock / kActivationGroup) * 4;
+}
+constexpr int64_t prepared_bytes(int64_t k) {
+  return prepared_corrections(k) + panel_blocks(k) * (kPanelBlock / kActivationGroup) * 4;
 }
 /// An expanded panel: 16-bit codes, and a float for each row and 16 columns.
 constexpr int64_t scratch_bytes(int64_t k) {
@@ -91,5 +96,6 @@ constexpr int64_t scratch_bytes(int64_t k) {
 const PanelKernels* avx2_panel_kernels();
 const PanelKernels* avx512_panel_kernels();
 const PanelKernels* avx512_vnni_panel_kernels();
+const PanelKernels* avx512_vbmi_panel_kernels();
 
 }  // namespace octet::cpu

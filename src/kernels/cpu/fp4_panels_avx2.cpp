@@ -16,11 +16,14 @@ namespace {
 
 using Ints = __m256i;
 using Floats = __m256;
+using Sum = Ints;
 constexpr int kVecs = 2;
+constexpr int64_t kColumnParts = 8;
 constexpr int64_t kDirectTokens = 2;
 constexpr int kDirectPanels = 2;
 constexpr int kTileTokens = 2;
 
+inline Sum begin_sum(const int32_t*) { return _mm256_setzero_si256(); }
 inline Floats fill(float a) { return _mm256_set1_ps(a); }
 inline Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 inline void store(float* p, Floats a) { _mm256_storeu_ps(p, a); }
@@ -28,14 +31,14 @@ inline Floats scale_add(Ints sum, Floats scales, Floats total) {
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scales, total);
 }
 
-/// Parts of the nibbles in `codes` for the rows of register v: pairs `first` and first + 2.
+/// Parts of the nibbles in `codes` for the rows of register v: activations at `first` and first + 8.
 template <class F>
 inline void expand_nibbles(__m256i codes, int v, int64_t first, const F& f) {
   const __m256i table =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
   const __m256i bytes = _mm256_shuffle_epi8(table, codes);
   f(v, first, _mm256_slli_epi16(bytes, 8));
-  f(v, first + 2, _mm256_and_si256(bytes, _mm256_set1_epi16(static_cast<int16_t>(0xff00))));
+  f(v, first + 8, _mm256_and_si256(bytes, _mm256_set1_epi16(static_cast<int16_t>(0xff00))));
 }
 
 template <class F>
@@ -44,15 +47,15 @@ inline void for_parts(const uint8_t* codes, const F& f) {
   for (int v = 0; v < 2; ++v) {
     const __m256i c = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes) + v);
     expand_nibbles(_mm256_and_si256(c, nibble), v, 0, f);
-    expand_nibbles(_mm256_and_si256(_mm256_srli_epi16(c, 4), nibble), v, 1, f);
+    expand_nibbles(_mm256_and_si256(_mm256_srli_epi16(c, 4), nibble), v, 4, f);
   }
 }
 
 template <class F>
 inline void for_expanded_parts(const Ints* in, const F& f) {
-  constexpr int64_t kPairs[] = {0, 2, 1, 3};
+  constexpr int64_t kActivations[] = {0, 8, 4, 12};
   for (int v = 0; v < 2; ++v) {
-    for (int i = 0; i < 4; ++i) f(v, kPairs[i], in[4 * v + i]);
+    for (int i = 0; i < 4; ++i) f(v, kActivations[i], in[4 * v + i]);
   }
 }
 
@@ -106,8 +109,7 @@ void prepare_group(const float* x, int64_t begin, int64_t k, uint8_t* out) {
   __m128i* to = reinterpret_cast<__m128i*>(out + begin * 2);
   _mm_storeu_si128(to, _mm_unpacklo_epi16(first, fourth));
   _mm_storeu_si128(to + 1, _mm_unpackhi_epi16(first, fourth));
-  const float step = scale.step * 0x1p-8f;  // for_parts gives 256 times the codes
-  __builtin_memcpy(out + prepared_scales(k) + begin / kActivationGroup * 4, &step, 4);
+  store_scale(scale.step * 0x1p-8f, begin, k, out);  // for_parts gives 256 times the codes
 }
 
 template <int kStreams>

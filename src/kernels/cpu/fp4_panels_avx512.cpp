@@ -3,13 +3,13 @@
 
 #include "kernels/cpu/fp4_panels.h"
 // After the header, in which the constants are.
-#include "kernels/cpu/fp4_panels_avx512.h"
+#include "kernels/cpu/fp4_panels_avx512_words.h"
 
 namespace octet::cpu {
 namespace {
 
 inline Ints multiply_add(Ints w, const uint8_t* x, Ints sum) {
-  return _mm512_add_epi32(sum, _mm512_madd_epi16(w, pair_at(x)));
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(w, four_bytes(x)));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// kernels/cpu/fp4_panels_avx512.h — primitives that the AVX-512 panels share, with VNNI or without.
+// kernels/cpu/fp4_panels_avx512.h — primitives that all AVX-512 panels share.
 #pragma once
 
 #include <immintrin.h>
@@ -23,41 +23,23 @@ inline Floats scale_add(Ints sum, Floats scales, Floats total) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales, total);
 }
 
-/// Part i holds columns i and i + 4 of every row: the i-th nibbles of its two 16-bit words. The table stands twice, for
-/// the permutation looks at five bits of an index, the fifth of which belongs to another code.
-template <class F>
-inline void for_parts(const uint8_t* codes, const F& f) {
-  const __m512i table =
-      _mm512_broadcast_i64x4(_mm256_setr_epi16(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
-  const __m512i c = _mm512_loadu_si512(codes);
-  f(0, 0, _mm512_permutexvar_epi16(c, table));
-  f(0, 1, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 4), table));
-  f(0, 2, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 8), table));
-  f(0, 3, _mm512_permutexvar_epi16(_mm512_srli_epi16(c, 12), table));
+/// The same four bytes in every row.
+inline Ints four_bytes(const uint8_t* x) {
+  int32_t bytes = 0;
+  __builtin_memcpy(&bytes, x, 4);
+  return _mm512_set1_epi32(bytes);
 }
 
-template <class F>
-inline void for_expanded_parts(const Ints* in, const F& f) {
-  for (int i = 0; i < 4; ++i) f(0, i, in[i]);
-}
-
-inline Ints pair_at(const uint8_t* x) {
-  int32_t pair = 0;
-  __builtin_memcpy(&pair, x, 4);
-  return _mm512_set1_epi32(pair);
-}
-
-void prepare_group(const float* x, int64_t begin, int64_t k, uint8_t* out) {
-  const __m512 values = _mm512_loadu_ps(x);
+/// 16 activations as whole numbers of steps.
+struct Steps {
+  explicit Steps(const float* x) : Steps(_mm512_loadu_ps(x)) {}
   // Bits of magnitudes compare like integers, with NaN above all.
-  const __m512i magnitudes = _mm512_and_si512(_mm512_castps_si512(values), _mm512_set1_epi32(0x7fffffff));
-  const GroupScale scale(_mm512_reduce_max_epi32(magnitudes));
-  const __m512i steps = _mm512_cvtps_epi32(_mm512_mul_ps(values, _mm512_set1_ps(scale.steps)));
-  const __m256i order = _mm256_setr_epi16(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
-  const __m256i pairs = _mm256_permutexvar_epi16(order, _mm512_cvtsepi32_epi16(steps));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + begin * 2), pairs);
-  __builtin_memcpy(out + prepared_scales(k) + begin / kActivationGroup * 4, &scale.step, 4);
-}
+  explicit Steps(__m512 x)
+      : scale(_mm512_reduce_max_epi32(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)))),
+        values(_mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(scale.steps)))) {}
+  GroupScale scale;
+  __m512i values;
+};
 
 template <Fp4Format kFormat>
 inline void load_scales(const uint8_t* p, Floats* out) {

@@ -3,12 +3,12 @@
 
 #include "kernels/cpu/fp4_panels.h"
 // After the header, in which the constants are.
-#include "kernels/cpu/fp4_panels_avx512.h"
+#include "kernels/cpu/fp4_panels_avx512_words.h"
 
 namespace octet::cpu {
 namespace {
 
-inline Ints multiply_add(Ints w, const uint8_t* x, Ints sum) { return _mm512_dpwssd_epi32(sum, w, pair_at(x)); }
+inline Ints multiply_add(Ints w, const uint8_t* x, Ints sum) { return _mm512_dpwssd_epi32(sum, w, four_bytes(x)); }
 
 }  // namespace
 }  // namespace octet::cpu

@@ -5,9 +5,11 @@
 //   kDirectTokens                most tokens for which codes are expanded in registers
 //   kDirectPanels                panels at once then
 //   kTileTokens                  tokens that share an expanded panel at once
-//   for_parts(codes, f)          expands a column: f(v, pair, weights), weights for rows of register v
+//   for_parts(codes, f)          expands a column in kColumnParts parts: f(v, offset of activations, weights), for the
+//                                rows of register v
 //   for_expanded_parts(in, f)    the same from what for_parts gave
-//   multiply_add(w, x, sum)      sum + weights times the pair of activations at x
+//   Sum, begin_sum(correction)   the exact sum of a group for the rows of a register, and where it begins
+//   multiply_add(w, x, sum)      sum + weights times the activations at x
 //   scale_add(sum, scales, total)  total + float(sum) * scales
 //   load_scales<format>(p, out)  kVecs registers; E4M3 scales 2^-8 as large
 //   fill(a), multiply(a, b), store(p, a)  on Floats
@@ -26,7 +28,6 @@ namespace {
 constexpr int64_t kAheadBytes = 4096;
 constexpr int64_t kGroupColumns = kActivationGroup / kPanelColumns;  // columns whose sum is exact
 constexpr int64_t kBlockGroups = kPanelBlock / kActivationGroup;
-constexpr int64_t kColumnParts = kPanelRows * kPanelColumns * 2 / static_cast<int64_t>(sizeof(Ints));
 constexpr int64_t kColumnElements = kPanelColumns * 2;  // bytes of activations of a column
 
 void prepare(const float* x, int64_t k, uint8_t* out) {
@@ -52,21 +53,23 @@ struct Activations {
     for (int t = 0; t < kTokens; ++t) {
       x[t] = token_row(a, token + t);
       scales[t] = reinterpret_cast<const float*>(x[t] + prepared_scales(a.k));
+      corrections[t] = reinterpret_cast<const int32_t*>(x[t] + prepared_corrections(a.k));
     }
   }
   const uint8_t* x[kTokens];
   const float* scales[kTokens];
+  const int32_t* corrections[kTokens];
 };
 
 template <int kTokens>
-using Sums = Ints[kTokens][kVecs];
+using Sums = Sum[kTokens][kVecs];
 template <int kTokens>
 using Totals = Floats[kTokens][kVecs];
 
 template <int kTokens>
-inline void clear(Sums<kTokens>& sums) {
-  for (auto& of_token : sums) {
-    for (Ints& v : of_token) v = Ints{};
+inline void begin_group(const Activations<kTokens>& tokens, int64_t group, Sums<kTokens>& sums) {
+  for (int t = 0; t < kTokens; ++t) {
+    for (Sum& v : sums[t]) v = begin_sum(tokens.corrections[t] + group);
   }
 }
 
@@ -109,12 +112,12 @@ inline void direct_block(const uint8_t* block, const uint8_t* ahead, const Activ
       __builtin_prefetch(ahead + line * 64);
     }
     Sums<kTokens> sums;
-    clear<kTokens>(sums);
+    begin_group<kTokens>(tokens, first + group, sums);
 #pragma GCC unroll 2
     for (int64_t c = group * kGroupColumns; c < (group + 1) * kGroupColumns; ++c) {
       const int64_t x_at = first * kActivationGroup * 2 + c * kColumnElements;
-      for_parts(block + c * kColumnBytes, [&](int v, int64_t pair, Ints w) {
-        for (int t = 0; t < kTokens; ++t) sums[t][v] = multiply_add(w, tokens.x[t] + x_at + 4 * pair, sums[t][v]);
+      for_parts(block + c * kColumnBytes, [&](int v, int64_t element, Ints w) {
+        for (int t = 0; t < kTokens; ++t) sums[t][v] = multiply_add(w, tokens.x[t] + x_at + element, sums[t][v]);
       });
     }
     if (group % kGroupsPerScale == 0) {
@@ -192,11 +195,11 @@ void expanded_tile(const PanelsArgs& a, int64_t token, float* y) {
   const uint8_t* in = a.scratch;
   for (int64_t group = 0; group < panel_blocks(a.k) * kBlockGroups; ++group) {
     Sums<kTokens> sums;
-    clear<kTokens>(sums);
+    begin_group<kTokens>(tokens, group, sums);
     for (int64_t c = 0; c < kGroupColumns; ++c) {
       const int64_t x_at = (group * kGroupColumns + c) * kColumnElements;
-      for_expanded_parts(reinterpret_cast<const Ints*>(in), [&](int v, int64_t pair, Ints w) {
-        for (int t = 0; t < kTokens; ++t) sums[t][v] = multiply_add(w, tokens.x[t] + x_at + 4 * pair, sums[t][v]);
+      for_expanded_parts(reinterpret_cast<const Ints*>(in), [&](int v, int64_t element, Ints w) {
+        for (int t = 0; t < kTokens; ++t) sums[t][v] = multiply_add(w, tokens.x[t] + x_at + element, sums[t][v]);
       });
       in += kColumnParts * static_cast<int64_t>(sizeof(Ints));
     }

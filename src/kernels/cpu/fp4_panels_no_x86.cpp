@@ -6,5 +6,6 @@ namespace octet::cpu {
 const PanelKernels* avx2_panel_kernels() { return nullptr; }
 const PanelKernels* avx512_panel_kernels() { return nullptr; }
 const PanelKernels* avx512_vnni_panel_kernels() { return nullptr; }
+const PanelKernels* avx512_vbmi_panel_kernels() { return nullptr; }
 
 }  // namespace octet::cpu

@@ -5,7 +5,8 @@ set(OCTET_KERNELS_CPU_SOURCES cpu/cpu_ops.cpp cpu/fp4_pack.cpp cpu/isa.cpp cpu/k
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND OCTET_KERNELS_CPU_SOURCES
     cpu/kernels_avx2.cpp cpu/kernels_avx512.cpp
-    cpu/fp4_panels_avx2.cpp cpu/fp4_panels_avx512.cpp cpu/fp4_panels_avx512_vnni.cpp)
+    cpu/fp4_panels_avx2.cpp cpu/fp4_panels_avx512.cpp cpu/fp4_panels_avx512_vnni.cpp
+    cpu/fp4_panels_avx512_vbmi.cpp)
 else()
   list(APPEND OCTET_KERNELS_CPU_SOURCES cpu/kernels_no_x86.cpp cpu/fp4_panels_no_x86.cpp)
 endif()
@@ -21,3 +22,5 @@ set_source_files_properties(cpu/kernels_avx2.cpp cpu/fp4_panels_avx2.cpp PROPERT
 set_source_files_properties(cpu/kernels_avx512.cpp cpu/fp4_panels_avx512.cpp PROPERTIES
   COMPILE_OPTIONS "${OCTET_AVX512}")
 set_source_files_properties(cpu/fp4_panels_avx512_vnni.cpp PROPERTIES COMPILE_OPTIONS "${OCTET_AVX512};-mavx512vnni")
+set_source_files_properties(cpu/fp4_panels_avx512_vbmi.cpp PROPERTIES
+  COMPILE_OPTIONS "${OCTET_AVX512};-mavx512vnni;-mavx512vbmi")
