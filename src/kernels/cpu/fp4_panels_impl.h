@@ -107,7 +107,6 @@ inline void direct_block(const uint8_t* block, const uint8_t* ahead, const Activ
   for (int64_t group = 0; group < kBlockGroups; ++group) {
     // A few lines at a time: more would wait for a free place among the loads under way.
     constexpr int64_t kLines = (block_bytes(kFormat) + 63) / 64;
-#pragma GCC unroll 4
     for (int64_t line = group * kLines / kBlockGroups; line < (group + 1) * kLines / kBlockGroups; ++line) {
       __builtin_prefetch(ahead + line * 64);
     }
