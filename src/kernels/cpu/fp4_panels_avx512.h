@@ -36,7 +36,8 @@ struct Steps {
   // Bits of magnitudes compare like integers, with NaN above all.
   explicit Steps(__m512 x)
       : scale(_mm512_reduce_max_epi32(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)))),
-        values(_mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(scale.steps)))) {}
+        // Not NaN or infinity times zero: those convert to -2^31, which does not fit what follows.
+        values(_mm512_maskz_cvtps_epi32(scale.steps > 0 ? 0xffff : 0, _mm512_mul_ps(x, _mm512_set1_ps(scale.steps)))) {}
   GroupScale scale;
   __m512i values;
 };
