@@ -20,6 +20,7 @@ void add_eval(CLI::App& app, Runner& run);
 void add_verify(CLI::App& app, Runner& run);
 void add_inspect(CLI::App& app, Runner& run);
 void add_backends(CLI::App& app, Runner& run);
+void add_bench(CLI::App& app, Runner& run);
 
 /// Prints one JSON object on stdout. Invalid UTF-8 becomes U+FFFD.
 void print_json(const OrderedJson& object);

@@ -49,6 +49,7 @@ int run_command_line(int argc, char** argv) {
   add_verify(app, run);
   add_inspect(app, run);
   add_backends(app, run);
+  add_bench(app, run);
   check_words(app, argc, argv, 1);
   try {
     app.parse(argc, argv);

@@ -39,6 +39,26 @@ void for_items(ThreadPool& threads, int64_t count, double work_ns, int max_threa
   });
 }
 
+/// for_items whose body(thread, item, following) also learns which item its thread takes next (count or more: none), so
+/// that it can fetch that item's memory while it still computes.
+template <class Body>
+void for_items_ahead(ThreadPool& threads, int64_t count, double work_ns, int max_threads, const Body& body) {
+  if (count <= 1 || work_ns < kForkNs || threads.num_threads() == 1 || max_threads <= 1) {
+    for (int64_t item = 0; item < count; ++item) body(0, item, item + 1);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+  threads.run([&](int thread) {
+    if (thread >= max_threads) return;
+    int64_t item = next.fetch_add(1, std::memory_order_relaxed);
+    while (item < count) {
+      const int64_t following = next.fetch_add(1, std::memory_order_relaxed);
+      body(thread, item, following);
+      item = following;
+    }
+  });
+}
+
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t multiple) { return ceil_div(a, multiple) * multiple; }
 

@@ -70,6 +70,9 @@ class ExpertLayer {
   virtual ~ExpertLayer() = default;
   /// Scratch that run() needs for up to num_tokens tokens.
   virtual int64_t workspace_bytes(int64_t num_tokens) const = 0;
+  /// Largest rounding of an activation before a product, as a share of the largest of the 16 that it lies among; 0:
+  /// they stay float.
+  virtual double activation_error() const { return 0; }
   /// Adds this rank's experts' part into y. x [T, H], y [T, H]; table ids of other ranks' experts are passed over.
   /// workspace is at least workspace_bytes(T), aligned to 64 bytes. A token's result does not depend on the others.
   virtual void run(const RoutingTable& table, View2<const float> x, View2<float> y, std::span<std::byte> workspace,

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "moe/experts/cpu/fp4_packed.h"
 #include "moe/experts/cpu/rows.h"
 #include "moe/experts/experts.h"
 #include "moe/experts/gpu/kernels.h"
@@ -14,9 +15,10 @@ namespace {
 
 // clang-format off
 constexpr std::array kCpuBackends = {
-    // name                            can it run here?            how long, at best?                what does it pack?         build it
-    ExpertBackendEntry{"cpu.rows",     cpu_rows::refuse,           cpu_rows::predicted_us,           cpu_rows::packed,          cpu_rows::make},
-    ExpertBackendEntry{"reference",    reference_experts::refuse,  reference_experts::predicted_us,  reference_experts::packed, reference_experts::make},
+    // name                               can it run here?            how long, at best?                what does it pack?         build it
+    ExpertBackendEntry{"cpu.rows",        cpu_rows::refuse,           cpu_rows::predicted_us,           cpu_rows::packed,          cpu_rows::make},
+    ExpertBackendEntry{"cpu.fp4_packed",  cpu_fp4_packed::refuse,     cpu_fp4_packed::predicted_us,     cpu_fp4_packed::packed,    cpu_fp4_packed::make},
+    ExpertBackendEntry{"reference",       reference_experts::refuse,  reference_experts::predicted_us,  reference_experts::packed, reference_experts::make},
 };
 // clang-format on
 

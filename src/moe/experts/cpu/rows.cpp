@@ -6,6 +6,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/weight_rows.h"
 #include "moe/experts/bound.h"
+#include "moe/experts/cpu/groups.h"
 
 namespace octet::cpu_rows {
 namespace {
@@ -20,15 +21,12 @@ constexpr int64_t kOutputRows = 32;  // output rows of an item
 
 /// Offsets of the parts of the workspace, in bytes.
 struct WorkspaceLayout {
-  WorkspaceLayout(int64_t num_rows, int64_t num_local, int64_t expert_width, int64_t panel_bytes, int64_t threads) {
-    begins = take(num_local + 1, sizeof(int32_t));
-    active = take(num_local, sizeof(int32_t));
-    tokens = take(num_rows, sizeof(int32_t));
-    weights = take(num_rows, sizeof(float));
+  WorkspaceLayout(int64_t group_bytes, int64_t num_rows, int64_t expert_width, int64_t panel_bytes, int64_t threads) {
+    groups = take(group_bytes, 1);
     inner = take(num_rows * expert_width, sizeof(float));
     panels = take(threads * panel_bytes, 1);
   }
-  int64_t begins, active, tokens, weights, inner, panels;
+  int64_t groups, inner, panels;
   int64_t total = 0;
 
  private:
@@ -39,15 +37,6 @@ struct WorkspaceLayout {
   }
 };
 
-/// The table's rows grouped by local expert; inside an expert tokens ascend.
-struct Groups {
-  std::span<int32_t> begins;  // [local experts + 1]
-  std::span<int32_t> active;  // local experts that have rows, ascending
-  std::span<int32_t> tokens;  // [rows] token of each row
-  std::span<float> weights;   // [rows] what the row's output is multiplied by
-  int64_t num_rows() const { return begins.back(); }
-};
-
 class Layer final : public ExpertLayer {
  public:
   Layer(const MoeProblem& problem, const DeviceInfo& device, ExpertWeights weights)
@@ -56,12 +45,9 @@ class Layer final : public ExpertLayer {
         expert_width_(problem.shape.expert_width),
         top_k_(problem.shape.top_k),
         max_threads_(std::max(device.num_threads, 1)),
-        panel_floats_(cpu::panel_floats(std::max(hidden_, expert_width_))) {
-    local_of_.assign(static_cast<size_t>(problem.shape.num_experts), -1);
+        panel_floats_(cpu::panel_floats(std::max(hidden_, expert_width_))),
+        experts_(problem.shape.num_experts, weights.ids) {
     for (size_t i = 0; i < weights.ids.size(); ++i) {
-      const int32_t expert = weights.ids[i].value;
-      OCTET_CHECK(expert >= 0 && expert < problem.shape.num_experts);
-      local_of_[static_cast<size_t>(expert)] = static_cast<int32_t>(i);
       gate_.emplace_back(weights.gate[i]);
       up_.emplace_back(weights.up[i]);
       down_.emplace_back(weights.down[i]);
@@ -78,7 +64,7 @@ class Layer final : public ExpertLayer {
     OCTET_CHECK(table.num_tokens() == x.rows && x.rows == y.rows && x.cols == hidden_ && y.cols == hidden_);
     const WorkspaceLayout at = layout(static_cast<int64_t>(table.ids.size()));
     OCTET_CHECK(static_cast<int64_t>(workspace.size()) >= at.total);
-    const Groups groups = group(table, workspace.data(), at);
+    const ExpertGroups groups = experts_.group(table, workspace.data() + at.groups);
     if (groups.active.empty()) return;
     const View2<float> inner(reinterpret_cast<float*>(workspace.data() + at.inner), groups.num_rows(), expert_width_);
     float* panels = reinterpret_cast<float*>(workspace.data() + at.panels);
@@ -88,47 +74,11 @@ class Layer final : public ExpertLayer {
 
  private:
   WorkspaceLayout layout(int64_t num_rows) const {
-    return {num_rows, static_cast<int64_t>(gate_.size()), expert_width_,
+    return {experts_.group_bytes(num_rows), num_rows, expert_width_,
             panel_floats_ * static_cast<int64_t>(sizeof(float)), max_threads_};
   }
 
-  int32_t local_expert(int32_t id) const {
-    const bool known = id >= 0 && id < static_cast<int32_t>(local_of_.size());
-    return known ? local_of_[static_cast<size_t>(id)] : -1;
-  }
-
-  /// A counting sort. Slots of padding and of experts held elsewhere are left out.
-  Groups group(const RoutingTable& table, std::byte* workspace, const WorkspaceLayout& at) const {
-    const size_t num_local = gate_.size();
-    Groups g{.begins = {reinterpret_cast<int32_t*>(workspace + at.begins), num_local + 1},
-             .active = {reinterpret_cast<int32_t*>(workspace + at.active), num_local},
-             .tokens = {reinterpret_cast<int32_t*>(workspace + at.tokens), table.ids.size()},
-             .weights = {reinterpret_cast<float*>(workspace + at.weights), table.ids.size()}};
-    std::fill(g.begins.begin(), g.begins.end(), 0);
-    for (const int32_t id : table.ids) {
-      if (const int32_t local = local_expert(id); local >= 0) ++g.begins[static_cast<size_t>(local)];
-    }
-    // From counts to the end of each expert's rows; filling from the back then leaves the beginnings.
-    size_t num_active = 0;
-    int32_t end = 0;
-    for (size_t local = 0; local < num_local; ++local) {
-      if (g.begins[local] > 0) g.active[num_active++] = static_cast<int32_t>(local);
-      end += g.begins[local];
-      g.begins[local] = end;
-    }
-    g.begins[num_local] = end;
-    g.active = g.active.first(num_active);
-    for (size_t slot = table.ids.size(); slot-- > 0;) {
-      const int32_t local = local_expert(table.ids[slot]);
-      if (local < 0) continue;
-      const auto row = static_cast<size_t>(--g.begins[static_cast<size_t>(local)]);
-      g.tokens[row] = static_cast<int32_t>(slot / static_cast<size_t>(table.top_k));
-      g.weights[row] = table.weights[slot];
-    }
-    return g;
-  }
-
-  double work_ns(const Groups& groups, int matrices) const {
+  double work_ns(const ExpertGroups& groups, int matrices) const {
     int64_t bytes = 0;
     for (const int32_t local : groups.active)
       bytes += matrices * stored_bytes(down_[static_cast<size_t>(local)].view());
@@ -136,7 +86,7 @@ class Layer final : public ExpertLayer {
   }
 
   /// inner[row] = silu(W_gate x) * (W_up x).
-  void run_inner(const Groups& groups, View2<const float> x, View2<float> inner, float* panels,
+  void run_inner(const ExpertGroups& groups, View2<const float> x, View2<float> inner, float* panels,
                  ThreadPool& threads) const {
     const int64_t ranges = ceil_div(expert_width_, kInnerRows);
     const int64_t items = static_cast<int64_t>(groups.active.size()) * ranges;
@@ -169,7 +119,7 @@ class Layer final : public ExpertLayer {
   }
 
   /// y[token] += weight * W_down inner[row], experts ascending.
-  void run_output(const Groups& groups, View2<const float> inner, View2<float> y, float* panels,
+  void run_output(const ExpertGroups& groups, View2<const float> inner, View2<float> y, float* panels,
                   ThreadPool& threads) const {
     const int64_t items = ceil_div(hidden_, kOutputRows);
     cpu::for_items(threads, items, work_ns(groups, 1), max_threads_, [&](int thread, int64_t item) {
@@ -205,9 +155,9 @@ class Layer final : public ExpertLayer {
   int64_t hidden_;
   int64_t expert_width_;
   int64_t top_k_;
-  int max_threads_;                // that the workspace has panels for
-  int64_t panel_floats_;           // of one thread
-  std::vector<int32_t> local_of_;  // [E] index into the weights, or -1
+  int max_threads_;       // that the workspace has panels for
+  int64_t panel_floats_;  // of one thread
+  LocalExperts experts_;
   std::vector<CpuWeight> gate_;
   std::vector<CpuWeight> up_;
   std::vector<CpuWeight> down_;
