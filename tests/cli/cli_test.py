@@ -321,7 +321,7 @@ class Verify(CommandTest):
     def test_without_goldens_backends_are_still_compared(self):
         result = self.json_of(run('verify', '--model', Checkpoint(self.folder), '--json'))
         self.assertEqual((result['ok'], result['golden']), (True, []))
-        self.assertEqual({check['name'] for check in result['backends']}, {'cpu.rows', 'reference'})
+        self.assertLessEqual({'cpu.rows', 'reference'}, {check['name'] for check in result['backends']})
 
 
 class Inspect(CommandTest):

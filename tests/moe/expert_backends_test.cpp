@@ -144,16 +144,49 @@ double error_bound(const Case& c, int64_t t, int64_t n, double rounding) {
   return 1.001 * bound + (s.top_k + 2) * 0x1p-23 * magnitude;
 }
 
-void expect_matches_reference(const Case& c, const std::vector<float>& y, double rounding) {
+/// Whether y is within the bound of the reference's answer to c; says where not.
+testing::AssertionResult matches_reference(const Case& c, const std::vector<float>& y, double rounding) {
   const std::vector<float> want = run_reference(c);
   const int64_t hidden = c.problem.shape.hidden;
   for (int64_t t = 0; t < c.table.num_tokens(); ++t) {
     // The bound is slow to compute: columns in steps, and all of the last ones, which lie beside the tiles.
     for (int64_t n = 0; n < hidden; n += n < hidden - 8 ? std::max<int64_t>(hidden / 7, 1) : 1) {
       const auto i = static_cast<size_t>(t * hidden + n);
-      ASSERT_NEAR(y[i], want[i], error_bound(c, t, n, rounding)) << "token " << t << " column " << n;
+      const double bound = error_bound(c, t, n, rounding);
+      if (!(std::abs(double{y[i]} - double{want[i]}) <= bound)) {
+        return testing::AssertionFailure() << "token " << t << " column " << n << ": expected " << want[i] << " within "
+                                           << bound << ", got " << y[i];
+      }
     }
   }
+  return testing::AssertionSuccess();
+}
+
+/// A case that computes something else than it should: the mistakes that expert kernels are known for.
+enum class Fault { gate_up_swapped, last_group_dropped, neighbours_scale, expert_off_by_one };
+
+Case with_fault(Case c, Fault fault) {
+  const MoeShape& s = c.problem.shape;
+  switch (fault) {
+    case Fault::gate_up_swapped:
+      std::swap(c.weights.gate, c.weights.up);
+      break;
+    case Fault::last_group_dropped:  // of K, as a loop that ends one step early does
+      for (int64_t t = 0; t < s.num_tokens; ++t) {
+        std::fill_n(c.x.begin() + (t + 1) * s.hidden - 16, 16, 0.0f);
+      }
+      break;
+    case Fault::neighbours_scale: {  // of the next expert
+      const std::byte* first = c.weights.down.front().scales;
+      for (size_t e = 0; e + 1 < c.weights.down.size(); ++e) c.weights.down[e].scales = c.weights.down[e + 1].scales;
+      c.weights.down.back().scales = first;
+      break;
+    }
+    case Fault::expert_off_by_one:
+      for (int32_t& id : c.table.ids) id = (id + 1) % s.num_experts;
+      break;
+  }
+  return c;
 }
 
 /// One backend on one instruction set. AVX-512 counts twice: with VNNI where this processor has it, and without.
@@ -214,7 +247,7 @@ class ExpertBackends : public testing::TestWithParam<Subject> {
   }
   void expect_matches(const Case& c, const std::vector<float>& y) const {
     const double rounding = GetParam().backend->make(c.problem, setting().device, c.weights)->activation_error();
-    expect_matches_reference(c, y, rounding);
+    EXPECT_TRUE(matches_reference(c, y, rounding));
   }
 };
 
@@ -227,6 +260,17 @@ TEST_P(ExpertBackends, MatchesTheReferenceForEveryFormatAndTokenCount) {
                                  format, 100);
       expect_matches(c, run(c));
     }
+  }
+}
+
+TEST_P(ExpertBackends, SeededFaultsAreFarOutsideTheBound) {
+  const MoeShape shape = {.num_tokens = 2, .hidden = 64, .expert_width = 32, .num_experts = 5, .top_k = 2};
+  const Case good = random_case(shape, kNvfp4Weight, 107);
+  const double rounding = GetParam().backend->make(good.problem, setting().device, good.weights)->activation_error();
+  EXPECT_TRUE(matches_reference(good, run(good), rounding));
+  for (const Fault fault :
+       {Fault::gate_up_swapped, Fault::last_group_dropped, Fault::neighbours_scale, Fault::expert_off_by_one}) {
+    EXPECT_FALSE(matches_reference(good, run(with_fault(good, fault)), rounding)) << static_cast<int>(fault);
   }
 }
 
